@@ -62,10 +62,16 @@ impl SessionArgs {
     }
 }
 
-fn read_json(file: &Path) -> anyhow::Result<Value> {
+/// Reads a JSON file that may contain secrets.
+pub(crate) fn read_json(file: &Path) -> anyhow::Result<Value> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    // serde's message may contain parts of the text, which may be secrets.
-    serde_json::from_str(&text).map_err(|error| {
-        anyhow::anyhow!("{} is not valid JSON (line {}, column {})", file.display(), error.line(), error.column())
+    parse_json(&file.display().to_string(), &text)
+}
+
+/// Parses JSON that may contain secrets. `source` is where it comes from.
+pub(crate) fn parse_json(source: &str, text: &str) -> anyhow::Result<Value> {
+    // serde's message may contain parts of the text.
+    serde_json::from_str(text).map_err(|error| {
+        anyhow::anyhow!("{source} is not valid JSON (line {}, column {})", error.line(), error.column())
     })
 }

@@ -1,6 +1,7 @@
 //! `interlingua sessions`: sessions of a running server.
 
 mod follow;
+mod secrets;
 mod server_args;
 mod table;
 
@@ -135,6 +136,31 @@ Example:
         #[arg(long)]
         full: bool,
     },
+    /// Hand in values that a session was created with, or list those that it waits for
+    ///
+    /// The server keeps the values of --env and --mcp in memory only. After a restart of the server, a session that was
+    /// created with such values waits for them, together with its queued messages. Values are read from the environment,
+    /// a file or standard input, because the arguments of a command are visible to other users.
+    #[command(after_help = "\
+Examples:
+  interlingua sessions secrets s1
+  interlingua sessions secrets s1 --env OPENAI_API_KEY --mcp servers.json
+  echo '{\"env\":{\"API_KEY\":\"…\"}}' | interlingua sessions secrets s1 --stdin")]
+    Secrets {
+        /// Session id
+        #[arg(value_name = "ID")]
+        id: String,
+        /// Environment variable whose current value is handed in; can be repeated
+        #[arg(long, value_name = "NAME", value_parser = secrets::parse_name)]
+        env: Vec<String>,
+        /// JSON file with the MCP servers, as for `sessions create`, or with their values only:
+        /// {"NAME": {"env": {…}}} or {"NAME": {"headers": {…}}}
+        #[arg(long, value_name = "FILE")]
+        mcp: Option<PathBuf>,
+        /// Read all values from standard input, as JSON: {"env": {…}, "mcp": {…}}
+        #[arg(long, conflicts_with_all = ["env", "mcp"])]
+        stdin: bool,
+    },
     /// Interrupt the running turn; the session stays open
     #[command(after_help = "\
 Example:
@@ -232,6 +258,10 @@ impl SessionCommands {
                 let query = EventQuery::after(offset).include_raw(raw);
                 follow::tail(&self.client, &id, query, self.printer(full)).await
             }
+            Command::Secrets { id, env, mcp, stdin } => match secrets::read(&env, mcp.as_deref(), stdin)? {
+                Some(secrets) => secrets::hand_in(&self.client, &id, &secrets, self.json).await,
+                None => secrets::list_missing(&self.client, &id, self.json).await,
+            },
             Command::Interrupt { id } => self.report(self.client.interrupt(&id).await, &format!("interrupted {id}")),
             Command::Terminate { id } => self.report(self.client.terminate(&id).await, &format!("terminated {id}")),
             Command::Delete { id } => self.report(self.client.delete_session(&id).await, &format!("deleted {id}")),

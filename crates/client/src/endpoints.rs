@@ -9,8 +9,8 @@ use crate::follow::EventStream;
 use crate::frames::{FrameStream, TurnStream};
 use crate::types::{
     AgentInfo, AgentList, AgentModels, CreateSessionRequest, CreatedSession, EventPage, EventQuery, Health,
-    InstallRequest, MessageRequest, ModeInfo, ModeList, PermissionAnswer, SessionInfo, SessionPage, SessionQuery,
-    TurnQuery,
+    InstallRequest, MessageRequest, ModeInfo, ModeList, PermissionAnswer, SecretsRequest, SessionInfo, SessionPage,
+    SessionQuery, TurnQuery,
 };
 
 /// # The server
@@ -90,6 +90,11 @@ impl Client {
     /// Stops a session's agent, and deletes the session with all its events.
     pub async fn delete_session(&self, session: &str) -> Result<(), ClientError> {
         self.execute_empty(self.endpoint(Method::DELETE, &["sessions", session], &[])?).await
+    }
+
+    /// Hands in values that a session was created with, after a restart of the server or to replace them.
+    pub async fn set_secrets(&self, session: &str, secrets: &SecretsRequest) -> Result<(), ClientError> {
+        self.execute_empty(self.endpoint(Method::PUT, &["sessions", session, "secrets"], &[])?.json(secrets)).await
     }
 
     /// Interrupts the running turn, if there is one. The session stays open, and queued messages stay queued.

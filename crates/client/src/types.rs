@@ -221,6 +221,12 @@ pub struct SessionInfo {
     pub variant: Option<String>,
     /// The agent's own id of the session; `None` until it is known.
     pub native_session_id: Option<String>,
+    /// What the session is doing.
+    pub state: SessionState,
+    /// Names of the values that the session waits for in the state [`SessionState::NeedsSecrets`]; see
+    /// [`crate::Client::set_secrets`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets_missing: Vec<String>,
     /// Whether the session has ended.
     pub ended: bool,
     /// Number of events, which is also the sequence of the last one.
@@ -236,6 +242,54 @@ pub struct SessionInfo {
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub other: Map<String, Value>,
+}
+
+/// What a session is doing.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SessionState {
+    /// Nothing runs. The next message starts a turn.
+    Idle,
+    /// The agent works.
+    Running,
+    /// Values that the session was created with were lost in a restart of the server. Messages wait for them.
+    NeedsSecrets,
+    /// The session has ended.
+    Ended,
+    /// A state that this version does not know.
+    #[serde(untagged)]
+    Unknown(String),
+}
+
+impl std::fmt::Display for SessionState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// Values that a session was created with. Names that are left out keep their values, or stay missing. `Debug` does not
+/// show the values.
+#[derive(Clone, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SecretsRequest {
+    /// Environment variables of the agent's process.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Values of MCP servers, by name: `{"env": {…}}` or `{"headers": {…}}`. The objects that the session was created with
+    /// can be given too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<Value>,
+}
+
+impl std::fmt::Debug for SecretsRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let servers = self.mcp.as_ref().and_then(Value::as_object).map(|servers| servers.keys().collect::<Vec<_>>());
+        f.debug_struct("SecretsRequest")
+            .field("env", &self.env.keys().collect::<Vec<_>>())
+            .field("mcp", &servers.unwrap_or_default())
+            .finish()
+    }
 }
 
 /// Which sessions to list. The default is the newest 1000.

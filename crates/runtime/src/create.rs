@@ -2,13 +2,13 @@
 //!
 //! Every field is honoured or refused. What a restarted server needs is stored with the session. Values that may be
 //! secret (`env`, the environment and headers of MCP servers) are not stored, only their names are. So a session
-//! without its secrets can report them as missing instead of running without them.
+//! without its secrets can report them as missing instead of running without them ([`crate::secrets`]).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use interlingua_schema::{RawJson, SessionId};
-use interlingua_store::{NewSession, Session, StoredState};
+use interlingua_store::{NewSession, Session};
 use serde::{Deserialize, Serialize};
 
 use crate::driver::{Driver, SessionSpec};
@@ -16,6 +16,7 @@ use crate::environment::Environment;
 use crate::error::{Refusal, RuntimeError};
 use crate::mcp::{McpServer, McpServerConfig, McpServers};
 use crate::permission_mode::PermissionMode;
+use crate::secrets::{SecretName, Secrets};
 
 /// The parameters of a new session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub struct CreateSession {
 
 /// What the store keeps about the parameters of a session, besides its columns.
 #[derive(Default, Serialize, Deserialize)]
-struct Config {
+pub(crate) struct StoredConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent_version: Option<String>,
     /// Names of the session's environment variables.
@@ -56,6 +57,39 @@ struct Config {
     /// Names of the values that may be secret, for each MCP server that has any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     mcp_secrets: BTreeMap<String, Vec<String>>,
+}
+
+impl StoredConfig {
+    /// Decodes the configuration of a stored session.
+    pub(crate) fn decode(session: &Session) -> Self {
+        session.config.as_ref().and_then(|config| serde_json::from_str(config.as_str()).ok()).unwrap_or_default()
+    }
+
+    /// The names of the values that may be secret.
+    pub(crate) fn secret_names(&self) -> BTreeSet<SecretName> {
+        let mut names: BTreeSet<SecretName> = self.env.iter().cloned().map(SecretName::Env).collect();
+        for (server, secrets) in &self.mcp_secrets {
+            let is_remote = self.mcp.get(server).is_some_and(McpServerConfig::is_remote);
+            names.extend(secrets.iter().cloned().map(|name| {
+                let server = server.clone();
+                if is_remote { SecretName::McpHeader { server, name } } else { SecretName::McpEnv { server, name } }
+            }));
+        }
+        names
+    }
+
+    /// The MCP servers, with the values that are not stored.
+    fn mcp_servers(&self, secrets: &Secrets) -> McpServers {
+        let servers = self.mcp.iter().filter_map(|(name, config)| {
+            let mut server = config.clone().into_server().ok()?;
+            match &mut server {
+                McpServer::Local { env, .. } => *env = secrets.mcp_env(name),
+                McpServer::Remote { headers, .. } => *headers = secrets.mcp_headers(name),
+            }
+            Some((name.clone(), server))
+        });
+        servers.collect()
+    }
 }
 
 impl CreateSession {
@@ -134,7 +168,7 @@ fn is_variable_name(name: &str) -> bool {
 impl SessionSpec {
     /// The session as it is stored.
     pub(crate) fn to_new_session(&self, agent: &'static str) -> NewSession {
-        let config = Config {
+        let config = StoredConfig {
             agent_version: self.agent_version.clone(),
             env: self.env.names().map(str::to_owned).collect(),
             mcp: self.mcp.iter().map(|(name, server)| (name.to_owned(), server.without_secrets())).collect(),
@@ -157,25 +191,14 @@ impl SessionSpec {
         session
     }
 
-    /// The values that may be secret; `None` if there are none. They are kept in memory only.
-    pub(crate) fn secrets(&self) -> Option<Secrets> {
-        let has_secrets = !self.env.is_empty() || self.mcp.iter().any(|(_, server)| !server.secrets().is_empty());
-        has_secrets.then(|| Secrets { env: self.env.clone(), mcp: self.mcp.clone() })
+    /// The values that may be secret. They are kept in memory only.
+    pub(crate) fn secrets(&self) -> Secrets {
+        Secrets::new(&self.env, &self.mcp)
     }
 
-    /// The spec of a stored session. Without `secrets`, the values are taken from the server's environment, by name.
-    pub(crate) fn from_stored(
-        session: &Session,
-        stored: &StoredState,
-        secrets: Option<Secrets>,
-    ) -> Result<Self, MissingSecrets> {
-        let config: Config =
-            stored.config.as_ref().and_then(|config| serde_json::from_str(config.as_str()).ok()).unwrap_or_default();
-        let (env, mcp) = match secrets {
-            Some(secrets) => (secrets.env, secrets.mcp),
-            None => (read_variables(&config.env)?, restore_mcp_servers(config.mcp, &config.mcp_secrets)?),
-        };
-        Ok(Self {
+    /// The spec of a stored session, with the values that are not stored.
+    pub(crate) fn from_stored(session: &Session, config: &StoredConfig, secrets: &Secrets) -> Self {
+        Self {
             session_id: session.id.clone(),
             native_session_id: session.native_session_id.clone(),
             directory: session.directory.as_deref().map_or(Path::new("."), Path::new).to_owned(),
@@ -183,63 +206,10 @@ impl SessionSpec {
             permission_mode: session.permission_mode.as_deref().and_then(PermissionMode::from_name).unwrap_or_default(),
             model: session.model.clone(),
             variant: session.variant.clone(),
-            agent_version: config.agent_version,
+            agent_version: config.agent_version.clone(),
             title: session.title.clone(),
-            env,
-            mcp,
-        })
-    }
-}
-
-/// The values of a session that may be secret. They are never stored.
-#[derive(Clone, Debug)]
-pub(crate) struct Secrets {
-    env: Environment,
-    mcp: McpServers,
-}
-
-/// The secrets of all sessions, as long as the process lives.
-pub(crate) type SecretsBySession = HashMap<SessionId, Secrets>;
-
-/// Error: the session was created with values that the server lost in a restart.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "this session was created with values for {}, which are kept in memory only and were lost when the server was \
-     restarted; start the server with them in its environment, or create a new session", names.join(", ")
-)]
-pub(crate) struct MissingSecrets {
-    names: Vec<String>,
-}
-
-/// Reads variables from the server's environment.
-fn read_variables(names: &[String]) -> Result<Environment, MissingSecrets> {
-    let read = |name: &String| std::env::var(name).ok().map(|value| (name.clone(), value));
-    let missing: Vec<String> = names.iter().filter(|name| read(name).is_none()).cloned().collect();
-    if missing.is_empty() {
-        return Ok(names.iter().filter_map(read).collect());
-    }
-    Err(MissingSecrets { names: missing })
-}
-
-/// The stored MCP servers, with their secrets from the server's environment.
-fn restore_mcp_servers(
-    configs: BTreeMap<String, McpServerConfig>,
-    secrets: &BTreeMap<String, Vec<String>>,
-) -> Result<McpServers, MissingSecrets> {
-    let mut servers = Vec::new();
-    for (name, config) in configs {
-        let Ok(mut server) = config.into_server() else { continue };
-        if let Some(names) = secrets.get(&name) {
-            match &mut server {
-                McpServer::Local { env, .. } => *env = read_variables(names)?,
-                // The name of a header is not the name of a variable.
-                McpServer::Remote { .. } => {
-                    let names = names.iter().map(|header| format!("{header} of MCP server {name}")).collect();
-                    return Err(MissingSecrets { names });
-                }
-            }
+            env: secrets.env(),
+            mcp: config.mcp_servers(secrets),
         }
-        servers.push((name, server));
     }
-    Ok(servers.into_iter().collect())
 }

@@ -26,8 +26,7 @@
 //! * What a dead server left open is closed when its session is loaded: the turn fails, permissions are denied and
 //!   questions are rejected. The agent that asked is gone, and a missing answer is never consent.
 //! * Values that may be secret (`env`, the environment and headers of MCP servers) are kept in memory only. After a
-//!   restart, they are looked up by name in the server's environment. If any is missing, the turns of the session fail
-//!   with an error that names it.
+//!   restart, the session and its queue wait until a client has handed them in again ([`Runtime::set_secrets`]).
 //!
 //! # Agents
 //!
@@ -52,7 +51,9 @@ mod permission_mode;
 mod process;
 mod process_environment;
 mod runtime;
+mod secrets;
 mod session;
+mod session_status;
 
 use std::sync::Arc;
 
@@ -68,6 +69,8 @@ pub use mcp::{McpServer, McpServers};
 pub use permission_mode::PermissionMode;
 pub use process::{Supervisor, supervise};
 pub use runtime::{CreatedSession, Runtime, RuntimeOptions, SentMessage, check_session_id};
+pub use secrets::{McpSecrets, SessionSecrets};
+pub use session_status::{SessionState, SessionStatus};
 
 /// The drivers of all agents, in the order in which agents are listed.
 #[must_use]

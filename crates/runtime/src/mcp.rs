@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
+use crate::secrets::McpSecrets;
 
 /// The MCP servers of a session, by name. Cloning copies a pointer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,7 +61,7 @@ pub enum McpServer {
 }
 
 /// An MCP server as clients write it. It is also stored in this form, without the values that may be secret.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct McpServerConfig {
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
@@ -77,7 +78,7 @@ pub(crate) struct McpServerConfig {
     headers: BTreeMap<String, String>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Transport {
     #[serde(alias = "local")]
@@ -88,7 +89,7 @@ enum Transport {
 }
 
 /// A program, or a program and its arguments.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 enum CommandField {
     Program(String),
@@ -122,6 +123,18 @@ impl McpServerConfig {
             }
             _ => Err("expected either `command` (with `args` and `env`) or `url` (with `headers`)"),
         }
+    }
+}
+
+impl McpServerConfig {
+    /// Whether it describes a server over HTTP.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.url.is_some()
+    }
+
+    /// Only the values that may be secret.
+    pub(crate) fn into_secrets(self) -> McpSecrets {
+        McpSecrets { env: self.env.into_iter().collect(), headers: self.headers.into_iter().collect() }
     }
 }
 

@@ -4,17 +4,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use interlingua_schema::{Message, NativeSessionId, SessionId};
-use interlingua_store::{Session, Store, StoreError};
+use interlingua_store::{Session, SessionKey, Store, StoreError};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::actors::SessionActors;
 use crate::agents::{AgentStatus, InstallOptions, Mode, Models};
 use crate::attachments;
-use crate::create::{CreateSession, Secrets, SecretsBySession};
+use crate::create::{CreateSession, StoredConfig};
 use crate::driver::{BoxFuture, Driver, PermissionReply, ServeError};
 use crate::error::RuntimeError;
+use crate::secrets::{Secrets, SecretsBySession, SessionSecrets};
 use crate::session::{QuestionReply, ReplySender, SessionCommand};
+use crate::session_status::SessionStatus;
 
 /// Maximum length of a session id.
 const MAX_SESSION_ID_BYTES: usize = 256;
@@ -217,8 +219,9 @@ impl Runtime {
             Err(StoreError::SessionAlreadyExists(id)) => return Err(RuntimeError::SessionAlreadyExists(id)),
             Err(error) => return Err(error.into()),
         };
-        if let Some(secrets) = spec.secrets() {
-            self.secrets().insert(session.id.clone(), secrets);
+        let secrets = spec.secrets();
+        if !secrets.is_empty() {
+            self.secrets().insert(session.key, secrets);
         }
         self.send_command(&session, SessionCommand::Wake).await?;
         Ok(CreatedSession { native_session_id: spec.native_session_id })
@@ -232,6 +235,27 @@ impl Runtime {
         }
         let options = InstallOptions { reinstall: false, version };
         Arc::clone(driver).install(options).await.map_err(|reason| RuntimeError::InstallFailed { agent, reason })
+    }
+
+    /// What a session is doing, and what it waits for. `session` is as it was read from the store.
+    #[must_use]
+    pub fn status(&self, session: &Session) -> SessionStatus {
+        SessionStatus::new(session, self.secrets().get(&session.key))
+    }
+
+    /// Hands in values that a session was created with, after they were lost in a restart or to replace them. When none
+    /// is missing any more, the queued messages get their turns. A running turn keeps the old values; the next one
+    /// starts the agent again with the new ones.
+    ///
+    /// # Errors
+    /// If the session does not exist or has ended, or was not created with a value of this name.
+    pub async fn set_secrets(&self, id: &SessionId, secrets: SessionSecrets) -> Result<(), RuntimeError> {
+        let session = self.open_session(id).await?;
+        let handed_in = Secrets::check(&secrets, &StoredConfig::decode(&session).secret_names())?;
+        if !handed_in.is_empty() {
+            self.secrets().entry(session.key).or_default().merge(handed_in);
+        }
+        self.send_command(&session, SessionCommand::Wake).await
     }
 
     /// Queues a message, and returns when it is durable. Its turn starts when all earlier messages have had theirs.
@@ -264,7 +288,6 @@ impl Runtime {
     /// If the session does not exist.
     pub async fn terminate(&self, id: &SessionId) -> Result<(), RuntimeError> {
         let session = self.session(id).await?;
-        self.remove_secrets(id);
         if session.ended { Ok(()) } else { self.send_command(&session, SessionCommand::Terminate).await }
     }
 
@@ -274,7 +297,6 @@ impl Runtime {
     /// If the session does not exist.
     pub async fn delete(&self, id: &SessionId) -> Result<(), RuntimeError> {
         let session = self.session(id).await?;
-        self.remove_secrets(id);
         if !session.ended {
             self.send_command(&session, SessionCommand::Terminate).await?;
         }
@@ -348,13 +370,14 @@ impl Runtime {
         })
     }
 
-    /// The secrets of a session; `None` if it has none, or they were lost with a restart.
-    pub(crate) fn session_secrets(&self, id: &SessionId) -> Option<Secrets> {
-        self.secrets().get(id).cloned()
+    /// The values of a session that are in memory. Those from before a restart are not.
+    pub(crate) fn session_secrets(&self, session: SessionKey) -> Secrets {
+        self.secrets().get(&session).cloned().unwrap_or_default()
     }
 
-    fn remove_secrets(&self, id: &SessionId) {
-        self.secrets().remove(id);
+    /// Forgets the values of a session that has ended.
+    pub(crate) fn remove_secrets(&self, session: SessionKey) {
+        self.secrets().remove(&session);
     }
 
     fn secrets(&self) -> MutexGuard<'_, SecretsBySession> {

@@ -20,7 +20,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlingua_convert::{Conversion, Converter, StreamEnd};
-use interlingua_schema::RawJson;
 use interlingua_store::{MessageId, QueuedMessage, Session};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
@@ -35,10 +34,12 @@ use pending_append::PendingAppend;
 use replies::Replies;
 
 use crate::actors::SessionCommands;
+use crate::create::StoredConfig;
 use crate::driver::{Driver, DriverCommand, ServeOutcome};
 use crate::driver_output::now;
 use crate::error::RuntimeError;
 use crate::runtime::Runtime;
+use crate::secrets::Secrets;
 
 /// Loads a session, executes its commands, and returns when there is nothing left to do.
 pub(crate) async fn run_actor(runtime: &Runtime, session: Session, commands: &mut SessionCommands) {
@@ -53,6 +54,9 @@ pub(crate) async fn run_actor(runtime: &Runtime, session: Session, commands: &mu
             }
         },
     };
+    if matches!(error, RuntimeError::SessionEnded(_) | RuntimeError::SessionNotFound(_)) {
+        runtime.remove_secrets(key);
+    }
     if let RuntimeError::Store(error) = &error {
         tracing::error!(session = %id, %error, "store failed; stopping the session until its next command");
     }
@@ -65,7 +69,11 @@ struct SessionActor {
     driver: Arc<dyn Driver>,
     session: Session,
     /// What the session was created with, as stored.
-    config: Option<RawJson>,
+    config: StoredConfig,
+    /// The values that the agent is started with, as far as they are in memory.
+    secrets: Secrets,
+    /// Whether values are missing: no message is taken before a client has handed them in.
+    needs_secrets: bool,
     conversion: Conversion<Box<dyn Converter>>,
     checkpoint: Checkpoint,
     /// The events that the next append writes.
@@ -112,17 +120,22 @@ impl SessionActor {
         self.phase == Phase::Turn || self.current_message.is_some()
     }
 
+    /// Whether the queue may hold messages that can be sent to the agent.
+    fn has_work(&self) -> bool {
+        self.may_have_messages && !self.needs_secrets
+    }
+
     async fn run(&mut self, commands: &mut SessionCommands) -> Result<(), RuntimeError> {
         loop {
             self.start_append();
             if self.in_flight.is_none() {
                 self.finish_commit()?;
-                if !self.is_busy() && self.may_have_messages {
+                if !self.is_busy() && self.has_work() {
                     self.take_next_message().await?;
                 }
                 if self.can_stop() {
                     self.stop_idle_agent().await?;
-                    if !self.may_have_messages
+                    if !self.has_work()
                         && !self.is_busy()
                         && self.runtime.shared.actors.remove_idle(self.session.key, commands)
                     {
@@ -148,7 +161,9 @@ impl SessionActor {
     fn can_stop(&self) -> bool {
         let is_idle_too_long = || self.idle_since.elapsed() >= self.driver.idle_timeout();
         !self.is_busy()
-            && !self.may_have_messages
+            && !self.has_work()
+            // A caller may wait for the turn of a message that waits for secrets.
+            && self.turn_waiters.values().all(oneshot::Sender::is_closed)
             && (self.connection.is_none() || (self.open_work.is_empty() && is_idle_too_long()))
     }
 
@@ -164,10 +179,13 @@ impl SessionActor {
 
     async fn execute(&mut self, command: SessionCommand) -> Result<(), RuntimeError> {
         match command {
-            SessionCommand::Wake(reply_to) => reply(reply_to, Ok(())),
+            SessionCommand::Wake(reply_to) => {
+                self.load_secrets();
+                reply(reply_to, Ok(()));
+            }
             SessionCommand::Message { message, reply_to, turn_start } => {
                 // A message with nothing before it in the queue need not be read back from the store.
-                let is_next = !self.is_busy() && !self.may_have_messages;
+                let is_next = !self.is_busy() && !self.may_have_messages && !self.needs_secrets;
                 let copy = is_next.then(|| message.clone());
                 match self.runtime.shared.store.enqueue(self.session.key, message).await {
                     Ok(id) => {
@@ -207,6 +225,18 @@ impl SessionActor {
             }
         }
         Ok(())
+    }
+
+    /// Reads the values that are in memory, and whether any is missing.
+    fn load_secrets(&mut self) {
+        let secrets = self.runtime.session_secrets(self.session.key);
+        self.needs_secrets = !secrets.missing(&self.config.secret_names()).is_empty();
+        if secrets != self.secrets {
+            self.secrets = secrets;
+            if let Some(connection) = &mut self.connection {
+                connection.is_outdated = true;
+            }
+        }
     }
 
     async fn receive(&mut self, (outputs, serve_result): Received) -> Result<(), RuntimeError> {

@@ -32,6 +32,7 @@ mod query;
 mod request_log;
 mod requests;
 mod router;
+mod secrets;
 mod serve;
 mod sessions;
 mod sse;

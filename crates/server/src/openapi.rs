@@ -9,7 +9,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Components, OpenApi as Document, RefOr, Schema};
 use utoipa::{Modify, OpenApi, PartialSchema, ToSchema};
 
-use crate::{agents, documents, events, health, messages, metrics, problem, requests, sessions};
+use crate::{agents, documents, events, health, messages, metrics, problem, requests, secrets, sessions};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -29,6 +29,7 @@ use crate::{agents, documents, events, health, messages, metrics, problem, reque
         sessions::delete,
         sessions::interrupt,
         sessions::terminate,
+        secrets::set_secrets,
         messages::send,
         messages::stream,
         events::list,

@@ -7,7 +7,7 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName};
 use axum::http::{HeaderValue, Method};
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::CorsLayer;
 
@@ -17,7 +17,7 @@ use crate::config::ServerConfig;
 use crate::origin::reject_foreign_pages;
 use crate::problem::{handler_panicked, method_not_allowed, not_found};
 use crate::request_log::log_request;
-use crate::{agents, documents, events, health, messages, metrics, requests, sessions};
+use crate::{agents, documents, events, health, messages, metrics, requests, secrets, sessions};
 
 /// Router of the whole API. The layer that is added last handles a request first.
 pub(crate) fn router(app: App) -> Router {
@@ -31,6 +31,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/sessions/{id}", get(sessions::get).post(sessions::create).delete(sessions::delete))
         .route("/v1/sessions/{id}/messages", post(messages::send))
         .route("/v1/sessions/{id}/messages/stream", post(messages::stream))
+        .route("/v1/sessions/{id}/secrets", put(secrets::set_secrets))
         .route("/v1/sessions/{id}/interrupt", post(sessions::interrupt))
         .route("/v1/sessions/{id}/terminate", post(sessions::terminate))
         .route("/v1/sessions/{id}/events", get(events::list))
@@ -65,7 +66,7 @@ fn cors(config: &ServerConfig) -> Option<CorsLayer> {
     Some(
         CorsLayer::new()
             .allow_origin(origins)
-            .allow_methods([Method::GET, Method::POST, Method::DELETE])
+            .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
             .allow_headers([AUTHORIZATION, CONTENT_TYPE, HeaderName::from_static("last-event-id")])
             .max_age(Duration::from_secs(600)),
     )

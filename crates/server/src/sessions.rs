@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use interlingua_runtime::{Environment, McpServers};
+use interlingua_runtime::{Environment, McpServers, Runtime, SessionState};
 use interlingua_store::{Session, SessionKey};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -112,6 +112,12 @@ pub(crate) struct SessionInfo {
     variant: Option<String>,
     /// The agent's own id of the session; null until it is known.
     native_session_id: Option<String>,
+    /// What the session is doing: `idle`, `running`, `needs_secrets` or `ended`.
+    #[schema(value_type = String, example = "idle")]
+    state: SessionState,
+    /// Names of the values that the session waits for in the state `needs_secrets`; omitted in other states.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    secrets_missing: Vec<String>,
     /// Whether the session has ended.
     ended: bool,
     /// Number of events, which is also the `sequence` of the last one.
@@ -126,8 +132,9 @@ pub(crate) struct SessionInfo {
     title: Option<String>,
 }
 
-impl From<Session> for SessionInfo {
-    fn from(session: Session) -> Self {
+impl SessionInfo {
+    fn new(session: Session, runtime: &Runtime) -> Self {
+        let status = runtime.status(&session);
         Self {
             session_id: session.id.as_str().to_owned(),
             agent: session.agent,
@@ -136,6 +143,8 @@ impl From<Session> for SessionInfo {
             model: session.model,
             variant: session.variant,
             native_session_id: session.native_session_id.map(|native| native.as_str().to_owned()),
+            state: status.state,
+            secrets_missing: status.secrets_missing,
             ended: session.ended,
             event_count: session.event_count,
             created_at: session.created_at.as_millis(),
@@ -173,7 +182,7 @@ pub(crate) async fn list(State(app): State<App>, query: Query) -> Result<Json<Se
     let from = query.number("cursor")?.map(SessionKey::from_number);
     let page = app.store().sessions(limit, from).await?;
     Ok(Json(SessionList {
-        sessions: page.sessions.into_iter().map(SessionInfo::from).collect(),
+        sessions: page.sessions.into_iter().map(|session| SessionInfo::new(session, app.runtime())).collect(),
         next_cursor: page.next.map(|key| key.to_number().to_string()),
     }))
 }
@@ -188,7 +197,7 @@ pub(crate) async fn list(State(app): State<App>, query: Query) -> Result<Json<Se
     responses((status = 200, description = "The session", body = SessionInfo))
 )]
 pub(crate) async fn get(State(app): State<App>, SessionPath(id): SessionPath) -> Result<Json<SessionInfo>, Problem> {
-    Ok(Json(app.session(&id).await?.into()))
+    Ok(Json(SessionInfo::new(app.session(&id).await?, app.runtime())))
 }
 
 /// Stops a session's agent, and deletes the session with all its events.

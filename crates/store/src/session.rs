@@ -90,24 +90,16 @@ pub struct Session {
     pub created_at: Timestamp,
     /// Time of the last change.
     pub updated_at: Timestamp,
+    /// [`NewSession::config`], as the session was created with.
+    pub config: Option<RawJson>,
 }
 
 /// What the runtime stores with a session. The store does not interpret it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredState {
-    /// [`NewSession::config`], as the session was created with.
-    pub config: Option<RawJson>,
     /// The state that was last given to [`Append::state`](crate::Append::state).
     pub state: Option<RawJson>,
-}
-
-impl StoredState {
-    /// The state of a new session: its configuration, and nothing from [`Append::state`](crate::Append::state) yet.
-    #[must_use]
-    pub const fn new(config: Option<RawJson>) -> Self {
-        Self { config, state: None }
-    }
 }
 
 /// A page of sessions, newest first.
@@ -135,7 +127,8 @@ impl SessionKey {
 }
 
 const COLUMNS: &str = "key, id, agent, agent_mode, permission_mode, model, variant, native_session_id, directory, \
-     title, ended, busy, event_count, created_at, updated_at";
+     title, ended, busy, event_count, created_at, updated_at, \
+     (SELECT config FROM kept WHERE kept.session = sessions.key)";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Session> {
     Ok(Session {
@@ -154,6 +147,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Session> {
         event_count: row.get::<_, i64>(12)?.cast_unsigned(),
         created_at: Timestamp::from_millis(row.get(13)?),
         updated_at: Timestamp::from_millis(row.get(14)?),
+        config: row.get::<_, Option<String>>(15)?.map(|config| RawJson::from_payload(&config)),
     })
 }
 
@@ -193,13 +187,12 @@ pub(crate) fn load_interrupted(connection: &Connection) -> Result<Vec<Session>, 
 }
 
 pub(crate) fn load_state(connection: &Connection, session: SessionKey) -> Result<StoredState, StoreError> {
-    let (config, state) = connection
-        .prepare_cached("SELECT config, state FROM kept WHERE session = ?1")?
-        .query_row([session.0], |row| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, Option<String>>(1)?)))
+    let state = connection
+        .prepare_cached("SELECT state FROM kept WHERE session = ?1")?
+        .query_row([session.0], |row| row.get::<_, Option<String>>(0))
         .optional()?
         .ok_or(StoreError::SessionNotFound)?;
-    let json = |text: Option<String>| text.map(|text| RawJson::from_payload(&text));
-    Ok(StoredState { config: json(config), state: json(state) })
+    Ok(StoredState { state: state.map(|state| RawJson::from_payload(&state)) })
 }
 
 pub(crate) fn load_tail(connection: &Connection, session: SessionKey) -> Result<Tail, StoreError> {

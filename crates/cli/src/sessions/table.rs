@@ -30,7 +30,7 @@ fn table_row(session: &SessionInfo) -> [String; 6] {
     [
         one_line(&session.session_id),
         one_line(&session.agent),
-        if session.ended { "ended" } else { "open" }.to_owned(),
+        one_line(&session.state.to_string()),
         session.event_count.to_string(),
         Timestamp::from_millis(session.updated_at).to_string(),
         one_line(session.title.as_deref().unwrap_or_default()),
@@ -45,21 +45,21 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_and_escape_sequences_are_removed() {
-        let session = |id: &str, agent: &str, ended: bool, updated_at: i64, title: Option<&str>| -> SessionInfo {
+        let session = |id: &str, agent: &str, state: &str, updated_at: i64, title: Option<&str>| -> SessionInfo {
             serde_json::from_value(json!({
-                "sessionId": id, "agent": agent, "ended": ended, "eventCount": 9 + updated_at, "createdAt": 0,
+                "sessionId": id, "agent": agent, "state": state, "ended": false, "eventCount": 9 + updated_at, "createdAt": 0,
                 "updatedAt": updated_at, "title": title,
             }))
             .unwrap()
         };
         let sessions =
-            [session("a", "mock", false, 0, None), session("longer", "claude", true, 1, Some("x\u{1b}[2Jy"))];
+            [session("a", "mock", "idle", 0, None), session("longer", "claude", "ended", 1, Some("x\u{1b}[2Jy"))];
         let mut out = Vec::new();
         write(&sessions, &mut out).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "SESSION  AGENT   STATE  EVENTS  UPDATED                   TITLE\n\
-             a        mock    open   9       1970-01-01T00:00:00.000Z\n\
+             a        mock    idle   9       1970-01-01T00:00:00.000Z\n\
              longer   claude  ended  10      1970-01-01T00:00:00.001Z  xy\n"
         );
     }

@@ -6,5 +6,6 @@ mod run_interrupt;
 mod server_disk;
 mod server_kill;
 mod server_process;
+mod server_secrets;
 mod server_stop;
 mod sessions;

@@ -43,6 +43,14 @@ impl ServerProcess {
         Self { child, client: Client::builder(base).http_client(http).build().unwrap() }
     }
 
+    /// A command of `interlingua sessions` for this server.
+    pub(crate) fn sessions_command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_interlingua"));
+        command.args(["sessions", "--endpoint", self.client.base_url().as_str()]).args(arguments);
+        command.env_remove("INTERLINGUA_TOKEN").stdin(Stdio::null());
+        command
+    }
+
     pub(crate) async fn create(&self, id: &str) {
         self.client.create_session(id, &CreateSessionRequest::new("mock")).await.unwrap();
     }

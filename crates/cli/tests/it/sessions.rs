@@ -386,6 +386,7 @@ fn help_has_examples() {
         "send",
         "events",
         "tail",
+        "secrets",
         "interrupt",
         "terminate",
         "delete",

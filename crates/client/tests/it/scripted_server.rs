@@ -72,7 +72,7 @@ pub(crate) fn session(ended: bool, event_count: u64) -> String {
         200,
         &format!(
             r#"{{"sessionId":"s","agent":"mock","agentMode":null,"permissionMode":null,"model":null,"variant":null,
-            "nativeSessionId":null,"ended":{ended},"eventCount":{event_count},"createdAt":0,"updatedAt":0,
+            "nativeSessionId":null,"state":"idle","ended":{ended},"eventCount":{event_count},"createdAt":0,"updatedAt":0,
             "directory":null,"title":null}}"#
         ),
     )

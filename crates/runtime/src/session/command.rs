@@ -12,7 +12,8 @@ pub(crate) type ReplySender = oneshot::Sender<Result<(), RuntimeError>>;
 /// A command to a session actor.
 #[derive(Debug)]
 pub(crate) enum SessionCommand {
-    /// Start the actor. Starting closes what was interrupted and takes queued messages.
+    /// Start the actor, which closes what was interrupted and takes queued messages; or let it read the session's
+    /// secrets again.
     Wake(ReplySender),
     /// Queue a message.
     Message {

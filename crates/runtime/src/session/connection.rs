@@ -17,6 +17,8 @@ pub(super) type ServeResult = Result<ServeOutcome, ServeError>;
 
 /// A driver that serves the session.
 pub(super) struct Connection {
+    /// Whether the agent was started with values that have changed: it is started again before the next turn.
+    pub(super) is_outdated: bool,
     session: SessionId,
     agent: &'static str,
     commands: mpsc::UnboundedSender<DriverCommand>,
@@ -32,7 +34,7 @@ impl Connection {
         let Channels { command_sender, command_receiver, output_sender, output_receiver } = driver::channels();
         let (session, agent) = (spec.session_id.clone(), driver.id());
         let task = tokio::spawn(driver.serve(spec, command_receiver, output_sender));
-        Self { session, agent, commands: command_sender, outputs: output_receiver, task }
+        Self { is_outdated: false, session, agent, commands: command_sender, outputs: output_receiver, task }
     }
 
     /// Sends a command to the driver. False if the driver does not receive commands any more.
@@ -56,7 +58,7 @@ impl Connection {
     /// Closes the connection, gives the driver a grace period to end its agent, and returns the last outputs and how
     /// serving ended.
     pub(super) async fn close(self, grace: Duration) -> (Vec<TimedOutput>, ServeResult) {
-        let Self { session, agent, commands, mut outputs, mut task } = self;
+        let Self { session, agent, commands, mut outputs, mut task, .. } = self;
         drop(commands);
         let mut last_outputs = Vec::new();
         let result = timeout(grace, async {

@@ -13,10 +13,12 @@ use super::open_work::OpenWork;
 use super::pending_append::PendingAppend;
 use super::{Phase, Replies, SessionActor};
 use crate::agents::AgentStatus;
+use crate::create::StoredConfig;
 use crate::driver_output::now;
 use crate::error::RuntimeError;
 use crate::ids::UniqueIds;
 use crate::runtime::Runtime;
+use crate::secrets::Secrets;
 
 impl SessionActor {
     /// Loads a session and brings its stream into order: a new session is started, and what was left open is closed.
@@ -52,8 +54,10 @@ impl SessionActor {
             runtime: runtime.clone(),
             driver,
             stored_busy: session.busy,
+            config: StoredConfig::decode(&session),
             session,
-            config: stored.config,
+            secrets: Secrets::default(),
+            needs_secrets: false,
             conversion,
             checkpoint,
             pending,
@@ -68,6 +72,7 @@ impl SessionActor {
             interrupt: None,
             idle_since: Instant::now(),
         };
+        actor.load_secrets();
         actor.observe_events();
         actor.commit().await?;
         Ok(actor)

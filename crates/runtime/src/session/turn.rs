@@ -2,7 +2,7 @@
 
 use interlingua_convert::{Failure, Input, SessionDrafts, StreamEnd, TurnEnd};
 use interlingua_schema::{ErrorCode, EventData, ItemKind, Role, TurnStatus};
-use interlingua_store::{QueuedMessage, StoredState};
+use interlingua_store::QueuedMessage;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -31,6 +31,9 @@ impl SessionActor {
         queued: QueuedMessage,
         turn_waiter: Option<oneshot::Sender<u64>>,
     ) -> Result<(), RuntimeError> {
+        if self.connection.as_ref().is_some_and(|connection| connection.is_outdated) {
+            self.stop_idle_agent().await?;
+        }
         self.current_message = Some(CurrentMessage::new(queued, turn_waiter));
         self.send_current_message();
         self.commit().await
@@ -40,14 +43,8 @@ impl SessionActor {
     fn send_current_message(&mut self) {
         let Some(message) = self.current_message.as_ref().map(|current| current.message.clone()) else { return };
         if self.connection.is_none() {
-            let stored = StoredState::new(self.config.clone());
-            let secrets = self.runtime.session_secrets(&self.session.id);
-            match SessionSpec::from_stored(&self.session, &stored, secrets) {
-                Ok(spec) => self.connection = Some(Connection::open(self.driver.clone(), spec)),
-                Err(missing) => {
-                    return self.close_turn(Some(Failure::new(ErrorCode::InvalidRequest, missing.to_string())));
-                }
-            }
+            let spec = SessionSpec::from_stored(&self.session, &self.config, &self.secrets);
+            self.connection = Some(Connection::open(self.driver.clone(), spec));
         }
         // If the driver does not receive commands any more, its result arrives next.
         self.send_command(DriverCommand::SendMessage(message));

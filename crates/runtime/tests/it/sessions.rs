@@ -8,5 +8,6 @@ mod fast_agent;
 mod misbehaving_agents;
 mod requests;
 mod restart;
+mod secrets;
 pub(crate) mod test_runtime;
 mod turns;

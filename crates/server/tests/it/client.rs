@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use interlingua_client::{
     AttachedFile, Client, ClientError, CreateSessionRequest, EventQuery, InstallRequest, MessageRequest,
-    PermissionAnswer, SessionQuery, TurnQuery,
+    PermissionAnswer, SecretsRequest, SessionQuery, TurnQuery,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -30,6 +30,7 @@ async fn call_every_method(client: &Client) -> Result<(), ClientError> {
     let mut turn = client.stream_turn("s", &MessageRequest::new("echo hi"), TurnQuery::default()).await?;
     while turn.next().await?.is_some() {}
     client.events("s", EventQuery::default()).await?;
+    client.set_secrets("s", &SecretsRequest::default()).await?;
     client.interrupt("s").await?;
     let unknown = client.reply_permission("s", "p", PermissionAnswer::Once).await.unwrap_err();
     assert_eq!(unknown.problem().unwrap().kind(), "permission_not_found");
@@ -107,6 +108,8 @@ async fn requests_have_exactly_the_fields_of_the_openapi_document() {
     (file.mime, file.filename) = (Some("text/plain".to_owned()), Some("a".to_owned()));
     let mut message = MessageRequest::new("hi");
     message.attachments.push(file.clone());
+    let mut secrets = SecretsRequest::default();
+    (secrets.env, secrets.mcp) = (create.env.clone(), create.mcp.clone());
     let mut install = InstallRequest::default();
     (install.reinstall, install.version) = (true, Some("1".to_owned()));
 
@@ -117,6 +120,7 @@ async fn requests_have_exactly_the_fields_of_the_openapi_document() {
     };
     for (schema, request) in [
         ("CreateSession", value(create)),
+        ("SessionSecrets", value(secrets)),
         ("SendMessage", value(message)),
         ("FileToSend", value(file)),
         ("InstallRequest", value(install)),

@@ -1,7 +1,8 @@
 //! The examples of `docs/http-api.md`, run in their order against a real server.
 //!
 //! A block marked `console` has commands and what they print. `…` matches any value, a key `"…"` any further keys, a line
-//! `…` any further lines of a stream. `$NAME` keeps a value for the path of a later command.
+//! `…` any further lines of a stream. `$NAME` keeps a value for the path of a later command. The command that starts the
+//! server starts it again when it is repeated.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,6 +23,8 @@ const STREAM_TIMEOUT: Duration = Duration::from_secs(20);
 /// One `curl` command of the page.
 struct Example {
     line: usize,
+    /// Whether the server is started again before.
+    restarts_server: bool,
     method: Method,
     path: String,
     body: Option<String>,
@@ -33,12 +36,16 @@ type Variables = BTreeMap<String, String>;
 
 #[tokio::test]
 async fn every_example_of_the_page_does_what_it_says() {
-    let server = start_server_with(ServerConfig::new(Access::Loopback), StoreOptions::default()).await;
+    let config = || ServerConfig::new(Access::Loopback);
+    let mut server = start_server_with(config(), StoreOptions::default()).await;
     let examples = examples();
     assert!(examples.len() >= 15, "only {} examples were found", examples.len());
     let mut variables = Variables::new();
     for example in &examples {
         let at = format!("docs/http-api.md:{}: {} {}", example.line, example.method, example.path);
+        if example.restarts_server {
+            server = server.restart(config()).await;
+        }
         let path = variables.iter().fold(example.path.clone(), |path, (name, value)| path.replace(name, value));
         let mut request = server.request(example.method.clone(), &path);
         if let Some(body) = &example.body {
@@ -166,15 +173,16 @@ fn parse_json(at: &str, text: &str) -> Value {
 fn examples() -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
     let mut in_console = false;
+    let mut restarts_server = false;
     for (index, line) in PAGE.lines().enumerate() {
         match line {
             "```console" => in_console = true,
             "```" => in_console = false,
             _ if !in_console => {}
             _ => match line.strip_prefix("$ curl ") {
-                Some(command) => examples.push(parse(index + 1, command)),
+                Some(command) => examples.push(parse(index + 1, std::mem::take(&mut restarts_server), command)),
                 // The command that starts the server.
-                None if line.starts_with("$ ") => {}
+                None if line.starts_with("$ ") => restarts_server = !examples.is_empty(),
                 None => {
                     let output = &mut examples.last_mut().expect("output follows a command").output;
                     output.push_str(line);
@@ -186,9 +194,10 @@ fn examples() -> Vec<Example> {
     examples
 }
 
-fn parse(line: usize, command: &str) -> Example {
+fn parse(line: usize, restarts_server: bool, command: &str) -> Example {
     let words = shlex::split(command).unwrap_or_else(|| panic!("docs/http-api.md:{line}: unbalanced quotes"));
-    let mut example = Example { line, method: Method::GET, path: String::new(), body: None, output: String::new() };
+    let mut example =
+        Example { line, restarts_server, method: Method::GET, path: String::new(), body: None, output: String::new() };
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().expect("an option has a value");

@@ -7,6 +7,7 @@ mod docs;
 mod endpoints;
 mod errors;
 mod load;
+mod secrets;
 mod shutdown;
 mod streams;
 mod test_server;

@@ -44,7 +44,10 @@ pub(crate) async fn start_server() -> TestServer {
 
 /// Starts a server with this configuration. No agents are installed, and its PATH is empty.
 pub(crate) async fn start_server_with(config: ServerConfig, options: interlingua_store::StoreOptions) -> TestServer {
-    let data_dir = tempfile::tempdir().unwrap();
+    start_in(tempfile::tempdir().unwrap(), config, options).await
+}
+
+async fn start_in(data_dir: TempDir, config: ServerConfig, options: interlingua_store::StoreOptions) -> TestServer {
     let launch = LaunchConfig::new(Supervisor::new("false", [""; 0]), data_dir.path()).path("");
     start(data_dir, config, options, drivers(&launch, MockDriver::new()), RuntimeOptions::default()).await
 }
@@ -157,8 +160,21 @@ impl TestServer {
 
     /// Stops the server and waits until it has stopped.
     pub(crate) async fn stop(mut self) {
+        self.stop_serving().await;
+    }
+
+    async fn stop_serving(&mut self) {
         drop(self.stop.take());
         self.task.take().unwrap().await.unwrap();
+    }
+
+    /// Stops the server and its agents, and starts a new one in the same data directory.
+    pub(crate) async fn restart(mut self, config: ServerConfig) -> Self {
+        self.stop_serving().await;
+        self.runtime.shutdown().await;
+        let Self { data_dir, runtime, store, .. } = self;
+        drop((runtime, store));
+        start_in(data_dir, config, interlingua_store::StoreOptions::default()).await
     }
 }
 

@@ -150,7 +150,7 @@ async fn every_field_of_a_new_session_is_stored() {
     assert_eq!(read.native_session_id, Some("native".into()));
     assert_eq!((read.directory.as_deref(), read.title.as_deref()), (Some("/d"), Some("t")));
     assert!(read.created_at.as_millis() > 0 && read.created_at == read.updated_at);
-    assert_eq!(store.load_state(created.key).await.unwrap().config, Some(config));
+    assert_eq!(read.config, Some(config));
 }
 
 #[tokio::test]
