@@ -16,6 +16,7 @@ pub mod run;
 pub mod schema;
 pub mod scripted_model;
 pub mod server;
+mod server_file;
 mod session_args;
 pub mod sessions;
 pub mod show;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs;
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -12,11 +12,13 @@ use interlingua_server::{Access, ServerConfig, Token, WebOrigin};
 use interlingua_store::{Store, StoreOptions};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
 
 use crate::Outcome;
 use crate::data_dir::{launch_config, resolve_data_dir};
 use crate::mock_args::MockArgs;
+use crate::server_file::{ServerFile, client_url};
 
 /// Requests are short, and agents are separate processes, so a few threads are enough.
 const WORKER_THREADS: usize = 2;
@@ -35,12 +37,17 @@ INTERLINGUA_TOKEN or --token-file; --token works too, but other users of the mac
 With --no-token every process on this machine may use the server, but no web page.
 
 The server prints `interlingua listens on http://ADDRESS` to standard error when it is ready. SIGINT (Ctrl-C) or \
-SIGTERM stops it; a second one stops it at once.
+SIGTERM stops it; a second one stops it at once. While it runs, `server.json` in the data directory has its address and \
+process id, so that other commands find it.
+
+A program that starts a server of its own lets it choose a port, reads the address from standard output, and keeps \
+standard input open: when the program ends, even if it is killed, the server stops its agents and ends too.
 
 Examples:
   interlingua server --no-token
   INTERLINGUA_TOKEN=$(openssl rand -hex 24) interlingua server --host 0.0.0.0 --data-dir /var/lib/interlingua
-  interlingua server --no-token --cors-allow-origin http://localhost:5173 --log debug")]
+  interlingua server --no-token --cors-allow-origin http://localhost:5173 --log debug
+  interlingua server --no-token --port 0 --print-address --exit-with-parent")]
 pub struct Args {
     /// Address to listen on
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
@@ -48,6 +55,12 @@ pub struct Args {
     /// Port to listen on; 0 chooses a free one
     #[arg(long, value_name = "PORT", default_value_t = 2468)]
     port: u16,
+    /// Print the address as one line of JSON to standard output when the server is ready: {"address": "http://…"}
+    #[arg(long)]
+    print_address: bool,
+    /// Stop when standard input is closed, as it is when the program that started the server ends
+    #[arg(long)]
+    exit_with_parent: bool,
     /// Token that clients must send
     #[arg(long, value_name = "TOKEN", conflicts_with_all = ["token_file", "no_token"])]
     token: Option<String>,
@@ -144,7 +157,14 @@ fn serve(args: Args) -> anyhow::Result<()> {
         })?;
         let address = listener.local_addr()?;
         config.check_address(address)?;
-        let shutdown = shutdown_signal()?;
+        let shutdown = shutdown_signal(args.exit_with_parent)?;
+        let url = client_url(address);
+        // Clients that know the address do not need the file.
+        let _server_file = ServerFile::create(&data_dir, url.clone())
+            .inspect_err(|error| tracing::warn!(%error, "cannot write server.json; commands need --endpoint"));
+        if args.print_address {
+            print_address(&url)?;
+        }
         let runtime = Runtime::start(store.clone(), drivers(&launch, mock), options);
         announce(address, args.log_format);
         tracing::info!(version = env!("CARGO_PKG_VERSION"), data_dir = %data_dir.display(), "server started");
@@ -167,6 +187,14 @@ fn announce(address: SocketAddr, log_format: LogFormat) {
         LogFormat::Text => eprintln!("interlingua listens on http://{address}"),
         LogFormat::Json => tracing::info!(target: STATUS_TARGET, address = format!("http://{address}"), "listening"),
     }
+}
+
+/// Prints the address as JSON, for the program that started the server.
+fn print_address(url: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{}", serde_json::json!({ "address": url }))
+        .and_then(|()| stdout.flush())
+        .context("cannot print the address to standard output")
 }
 
 fn access(args: &Args) -> anyhow::Result<Access> {
@@ -210,16 +238,26 @@ fn init_logging(filter: &str, format: LogFormat) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Completes when the process receives SIGINT or SIGTERM. A second signal ends the process at once.
-fn shutdown_signal() -> anyhow::Result<impl Future<Output = ()>> {
+/// Completes when the process receives SIGINT or SIGTERM, or when standard input is closed if `exit_with_parent`. A
+/// second signal ends the process at once.
+fn shutdown_signal(exit_with_parent: bool) -> anyhow::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot handle SIGINT")?;
     let mut terminate = signal(SignalKind::terminate()).context("cannot handle SIGTERM")?;
+    let parent_end = if exit_with_parent { Some(wait_for_end_of_input()?) } else { None };
     Ok(async move {
-        let signal = tokio::select! {
+        let parent_end = async {
+            match parent_end {
+                // The sender is dropped only when the thread is gone, which means the same.
+                Some(end) => drop(end.await),
+                None => std::future::pending().await,
+            }
+        };
+        let cause = tokio::select! {
             _ = interrupt.recv() => "SIGINT",
             _ = terminate.recv() => "SIGTERM",
+            () = parent_end => "standard input was closed",
         };
-        tracing::info!(signal, "shutting down: closing event streams and stopping agents");
+        tracing::info!(cause, "shutting down: closing event streams and stopping agents");
         tokio::spawn(async move {
             let signal = tokio::select! {
                 _ = interrupt.recv() => "SIGINT",
@@ -229,4 +267,25 @@ fn shutdown_signal() -> anyhow::Result<impl Future<Output = ()>> {
             std::process::exit(130);
         });
     })
+}
+
+/// Reads standard input to its end in the background. A thread of its own, because tokio would wait for the read when
+/// it shuts down.
+fn wait_for_end_of_input() -> anyhow::Result<oneshot::Receiver<()>> {
+    let (sender, receiver) = oneshot::channel();
+    let read = move || {
+        let mut buffer = [0; 1024];
+        let mut stdin = io::stdin().lock();
+        loop {
+            match stdin.read(&mut buffer) {
+                Ok(0) => break,
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => break,
+                Ok(_) | Err(_) => {}
+            }
+        }
+        // The server may be shutting down already.
+        let _ = sender.send(());
+    };
+    std::thread::Builder::new().name("stdin".to_owned()).spawn(read).context("cannot start a thread")?;
+    Ok(receiver)
 }

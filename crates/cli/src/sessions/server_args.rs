@@ -3,8 +3,12 @@
 use anyhow::{Context as _, bail};
 use interlingua_client::{Client, ClientError};
 
+use crate::data_dir::resolve_data_dir;
+use crate::server_file::find_server;
+
 const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:2468";
-const ENDPOINT_HELP: &str = "Address of the server [default: $INTERLINGUA_ENDPOINT, or http://127.0.0.1:2468]";
+const ENDPOINT_HELP: &str = "Address of the server [default: $INTERLINGUA_ENDPOINT, or that of the server which runs on \
+                             the data directory, or http://127.0.0.1:2468]";
 
 /// Address and token of the server.
 #[derive(Debug, clap::Args)]
@@ -12,6 +16,13 @@ const ENDPOINT_HELP: &str = "Address of the server [default: $INTERLINGUA_ENDPOI
 pub(crate) struct ServerArgs {
     #[arg(long, value_name = "URL", global = true, help = ENDPOINT_HELP)]
     endpoint: Option<String>,
+    #[arg(
+        long,
+        value_name = "DIR",
+        global = true,
+        help = "Data directory of the server, whose address is found there [default: ~/.local/share/interlingua]"
+    )]
+    data_dir: Option<std::path::PathBuf>,
     #[arg(
         long,
         value_name = "FILE",
@@ -24,11 +35,7 @@ pub(crate) struct ServerArgs {
 impl ServerArgs {
     /// A client of the server.
     pub(super) fn client(&self) -> anyhow::Result<Client> {
-        let endpoint = self
-            .endpoint
-            .clone()
-            .or_else(|| std::env::var("INTERLINGUA_ENDPOINT").ok())
-            .unwrap_or_else(|| DEFAULT_ENDPOINT.to_owned());
+        let endpoint = self.endpoint()?;
         let mut builder = Client::builder(&endpoint);
         if let Some(token) = self.token()? {
             builder = builder.token(token);
@@ -40,6 +47,26 @@ impl ServerArgs {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn endpoint(&self) -> anyhow::Result<String> {
+        if let Some(endpoint) = &self.endpoint {
+            return Ok(endpoint.clone());
+        }
+        if let Some(dir) = &self.data_dir {
+            let server = find_server(dir);
+            return server.map(|server| server.address).with_context(|| {
+                let dir = dir.display();
+                format!(
+                    "no server runs on the data directory {dir}; start one with `interlingua server --data-dir {dir}`"
+                )
+            });
+        }
+        if let Some(endpoint) = std::env::var("INTERLINGUA_ENDPOINT").ok().filter(|endpoint| !endpoint.is_empty()) {
+            return Ok(endpoint);
+        }
+        let server = resolve_data_dir(None).ok().and_then(|dir| find_server(&dir));
+        Ok(server.map_or_else(|| DEFAULT_ENDPOINT.to_owned(), |server| server.address))
     }
 
     fn token(&self) -> anyhow::Result<Option<String>> {
@@ -71,7 +98,7 @@ mod tests {
     #[test]
     fn an_invalid_endpoint_is_refused() {
         for endpoint in ["127.0.0.1:2468", "https://example.com", "mailto:me", ""] {
-            let args = ServerArgs { endpoint: Some(endpoint.to_owned()), token_file: None };
+            let args = ServerArgs { endpoint: Some(endpoint.to_owned()), data_dir: None, token_file: None };
             assert!(args.client().unwrap_err().to_string().contains("--endpoint"), "{endpoint}");
         }
     }

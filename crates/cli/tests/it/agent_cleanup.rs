@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use interlingua_client::CreateSessionRequest;
@@ -25,14 +25,19 @@ echo '{"type":"system","subtype":"init","session_id":"5e55","cwd":"/","tools":[]
 sleep 600
 "#;
 
-struct RunningAgent {
+pub(crate) struct RunningAgent {
     dir: TempDir,
-    server: ServerProcess,
+    pub(crate) server: ServerProcess,
 }
 
 impl RunningAgent {
     /// Starts a server and a turn of the agent.
     async fn start() -> Self {
+        Self::start_with(|command| command.stdin(Stdio::null())).await
+    }
+
+    /// Starts a turn of the agent on a server whose command is changed by `configure`.
+    pub(crate) async fn start_with(configure: impl FnOnce(&mut Command) -> &mut Command) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let agent = dir.path().join("claude");
         std::fs::write(&agent, AGENT).unwrap();
@@ -40,7 +45,7 @@ impl RunningAgent {
         let mut command = Command::new(env!("CARGO_BIN_EXE_interlingua"));
         command.args(["server", "--no-token", "--port", "0", "--data-dir"]).arg(dir.path().join("data"));
         command.env("PATH", format!("{}:/usr/bin:/bin", dir.path().display()));
-        let server = ServerProcess::spawn(command);
+        let server = ServerProcess::spawn(configure(&mut command));
         let mut create = CreateSessionRequest::new("claude");
         create.env.insert("PIDS".to_owned(), dir.path().join("pids").to_str().unwrap().to_owned());
         create.directory = Some("/".to_owned());
@@ -50,7 +55,7 @@ impl RunningAgent {
         Self { dir, server }
     }
 
-    fn processes(&self) -> Vec<Pid> {
+    pub(crate) fn processes(&self) -> Vec<Pid> {
         let pids = std::fs::read_to_string(self.dir.path().join("pids")).unwrap();
         let pids: Vec<Pid> = pids.split_whitespace().map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect();
         assert_eq!(pids.len(), 3, "expected a supervisor, an agent and its descendant");
@@ -58,7 +63,7 @@ impl RunningAgent {
     }
 }
 
-fn is_alive(process: Pid) -> bool {
+pub(crate) fn is_alive(process: Pid) -> bool {
     // A zombie still has an entry, but its command line is empty.
     let command = std::fs::read(Path::new("/proc").join(process.as_raw_nonzero().to_string()).join("cmdline"));
     command.is_ok_and(|command| !command.is_empty())

@@ -1,6 +1,7 @@
 //! Tests of the `interlingua` binary.
 
 mod agent_cleanup;
+mod listening;
 mod offline;
 mod run_interrupt;
 mod server_disk;

@@ -1,7 +1,7 @@
 //! A full disk, and a data directory that is in use.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use interlingua_client::MessageRequest;
 
@@ -23,7 +23,7 @@ fn start_on_small_disk(dir: &Path) -> Option<ServerProcess> {
     }
     unshare.arg(format!("{mount} && exec \"$2\" server --no-token --port 0 --log error --data-dir \"$1/data\""));
     unshare.arg("sh").arg(dir).arg(env!("CARGO_BIN_EXE_interlingua"));
-    Some(ServerProcess::spawn(unshare))
+    Some(ServerProcess::spawn(unshare.stdin(Stdio::null())))
 }
 
 #[tokio::test]

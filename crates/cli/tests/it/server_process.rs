@@ -21,12 +21,12 @@ impl ServerProcess {
     pub(crate) fn start(data_dir: &Path, arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_interlingua"));
         command.args(["server", "--no-token", "--port", "0", "--data-dir"]).arg(data_dir).args(arguments);
-        Self::spawn(command)
+        Self::spawn(command.stdin(Stdio::null()))
     }
 
     /// Starts a server with any command that prints its address.
-    pub(crate) fn spawn(mut command: Command) -> Self {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut output = String::new();
         let base = loop {
@@ -68,6 +68,16 @@ impl ServerProcess {
     pub(crate) fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args([format!("-{signal}"), self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
+    }
+
+    /// Process id of the server.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Closes the server's standard input.
+    pub(crate) fn close_stdin(&mut self) {
+        drop(self.child.stdin.take());
     }
 
     /// Waits until the process has ended.
