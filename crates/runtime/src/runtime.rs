@@ -440,5 +440,9 @@ pub fn check_session_id(id: &SessionId) -> Result<(), RuntimeError> {
     if text.chars().any(char::is_control) {
         return Err(RuntimeError::field("sessionId", "expected a session id without control characters"));
     }
+    // HTTP clients remove these segments from a path, so requests for the session would reach another endpoint.
+    if matches!(text, "." | "..") {
+        return Err(RuntimeError::field("sessionId", "expected a session id other than `.` and `..`"));
+    }
     Ok(())
 }

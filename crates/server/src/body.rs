@@ -7,12 +7,17 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
 use http_body_util::BodyExt;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
+use crate::known_names::expect_known;
+use crate::object::{Object, field_names, object_keys};
 use crate::problem::{Problem, ProblemKind};
 
 const MIB: usize = 1024 * 1024;
 
 /// A JSON body of at most `MAX_MIB` MiB.
 pub(crate) struct JsonBody<T, const MAX_MIB: usize = 1>(pub(crate) T);
+
+/// A JSON body of at most 1 MiB whose fields are all known: a misspelt field is refused (422) instead of ignored.
+pub(crate) struct StrictJsonBody<T>(pub(crate) T);
 
 /// A JSON body of at most 1 MiB. An empty body stands for `{}`.
 pub(crate) struct OptionalJsonBody<T>(pub(crate) T);
@@ -24,6 +29,24 @@ impl<T: DeserializeOwned, S: Send + Sync, const MAX_MIB: usize> FromRequest<S> f
         check_content_type(request.headers())?;
         let bytes = read_body(request, MAX_MIB * MIB).await?;
         parse(&bytes).map(Self)
+    }
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for StrictJsonBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        check_content_type(request.headers())?;
+        let bytes = read_body(request, MIB).await?;
+        let value = parse(&bytes);
+        // An unknown field may be the misspelt name of one that is reported as missing.
+        if value.as_ref().map_or_else(Problem::is_unprocessable, |_| true) {
+            let known = field_names::<T>();
+            for key in object_keys(&bytes) {
+                expect_known("field", &key, known)?;
+            }
+        }
+        value.map(Self)
     }
 }
 
@@ -98,11 +121,11 @@ fn too_large(max_bytes: usize) -> Problem {
     Problem::new(ProblemKind::PayloadTooLarge, format!("the body may have at most {} MiB", max_bytes / MIB))
 }
 
-/// Parses JSON. Invalid JSON is another problem (400) than JSON of the wrong shape (422).
+/// Parses a JSON object. Invalid JSON is another problem (400) than JSON of the wrong shape (422).
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let error = match serde_path_to_error::deserialize(&mut json) {
-        Ok(value) => match json.end() {
+        Ok(Object(value)) => match json.end() {
             Ok(()) => return Ok(value),
             Err(error) => return Err(not_json(&error)),
         },
@@ -183,7 +206,11 @@ mod tests {
             assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{json}");
             assert!(text.contains(&format!("\"field\": String({field:?})")), "{text}");
         }
-        assert_eq!(parse_error("[]").0, StatusCode::UNPROCESSABLE_ENTITY);
+        for json in ["[]", r#"[1,{"KEY":"v"},[]]"#, "null"] {
+            let (status, text) = parse_error(json);
+            assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{json}");
+            assert!(text.contains("expected an object"), "{text}");
+        }
     }
 
     #[test]

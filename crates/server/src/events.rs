@@ -4,18 +4,19 @@ use std::io::Write;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use interlingua_store::{RawPayloads, ReadLimits, SessionKey, Store};
+use interlingua_store::{RawPayloads, ReadLimits, Session, SessionKey, Store};
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::openapi::UniversalEvent;
 use crate::path::SessionPath;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::query::Query;
 use crate::sse;
 
@@ -55,10 +56,12 @@ pub(crate) async fn list(
     SessionPath(id): SessionPath,
     query: Query,
 ) -> Result<Response, Problem> {
+    query.expect_only(&["offset", "limit", "include_raw"])?;
     let after = query.number("offset")?.unwrap_or_default();
     let remaining = query.number("limit")?.unwrap_or(DEFAULT_PAGE_EVENTS).min(MAX_PAGE_EVENTS);
     let raw = query.raw_payloads()?;
     let session = app.session(&id).await?;
+    check_cursor(&session, after)?;
     let mut page = PageWriter {
         store: app.store().clone(),
         session: session.key,
@@ -160,7 +163,10 @@ impl PageWriter {
         ("include_raw" = Option<bool>, Query, description = "Whether events include their native payload"),
         ("Last-Event-ID" = Option<u64>, Header, description = "Last `sequence` that the client has; browsers send it when they reconnect"),
     ),
-    responses((status = 200, description = "Events, as `id: <sequence>` and `data: <event>`", body = String, content_type = "text/event-stream"))
+    responses(
+        (status = 200, description = "Events, as `id: <sequence>` and `data: <event>`", body = String, content_type = "text/event-stream"),
+        (status = 204, description = "The session has ended and there are no more events: do not connect again"),
+    )
 )]
 pub(crate) async fn follow(
     State(app): State<App>,
@@ -172,7 +178,26 @@ pub(crate) async fn follow(
     let after = parse_last_event_id(&headers)?.unwrap_or(offset);
     let raw = query.raw_payloads()?;
     let session = app.session(&id).await?;
+    check_cursor(&session, after)?;
+    // An `EventSource` connects again when a stream closes, unless the answer is 204.
+    if session.ended && after == session.event_count {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
     Ok(sse::stream_session(&app, session.key, after, raw))
+}
+
+/// Refuses a position beyond the session's last event: the client has events of another session, such as one that was
+/// deleted and created again, and would silently miss those of this one.
+fn check_cursor(session: &Session, after: u64) -> Result<(), Problem> {
+    let last = session.event_count;
+    if after <= last {
+        return Ok(());
+    }
+    let detail = format!(
+        "offset {after} is beyond the session's last event {last}; the session was created again since, so read it from \
+         the start"
+    );
+    Err(Problem::new(ProblemKind::CursorGone, detail).session(&session.id).details(json!({ "lastSequence": last })))
 }
 
 fn parse_last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::body::JsonBody;
+use crate::object::Object;
 use crate::path::SessionPath;
 use crate::problem::Problem;
 use crate::query::Query;
@@ -23,7 +24,8 @@ pub(crate) struct SendMessage {
     /// Text of the message.
     message: String,
     /// Attached files.
-    attachments: Option<Vec<FileToSend>>,
+    #[schema(value_type = Option<Vec<FileToSend>>)]
+    attachments: Option<Vec<Object<FileToSend>>>,
 }
 
 /// A file that is attached to a message.
@@ -39,7 +41,8 @@ pub(crate) struct FileToSend {
 
 impl From<SendMessage> for Message {
     fn from(send: SendMessage) -> Self {
-        let attachment = |file: FileToSend| Attachment::new(file.path).mime(file.mime).filename(file.filename);
+        let attachment =
+            |Object(file): Object<FileToSend>| Attachment::new(file.path).mime(file.mime).filename(file.filename);
         let attachments = send.attachments.unwrap_or_default().into_iter().map(attachment).collect();
         Self::new(send.message).attachments(attachments)
     }

@@ -1,7 +1,7 @@
 //! Problem documents (RFC 9457): the errors of the API.
 
 use axum::Json;
-use axum::http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use interlingua_runtime::RuntimeError;
@@ -9,6 +9,9 @@ use interlingua_schema::SessionId;
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
+
+/// Seconds after which a client may repeat a request that the server had no capacity for.
+const RETRY_AFTER_SECONDS: &str = "1";
 
 /// Declares the kinds of problems: name on the wire, status, title.
 macro_rules! problem_kinds {
@@ -20,7 +23,6 @@ macro_rules! problem_kinds {
         }
 
         impl ProblemKind {
-            #[cfg(test)]
             pub(crate) const ALL: &[Self] = &[$(Self::$kind,)+];
 
             pub(crate) const fn name(self) -> &'static str {
@@ -49,6 +51,10 @@ problem_kinds! {
     TokenInvalid = "token_invalid", UNAUTHORIZED, "Token invalid";
     /// The request comes from a foreign web page, or its Host is not a loopback name.
     ForbiddenOrigin = "forbidden_origin", FORBIDDEN, "Forbidden origin";
+    /// The client is an agent of this server.
+    ForbiddenAgent = "forbidden_agent", FORBIDDEN, "Forbidden agent";
+    /// The token does not have the scope that the request needs.
+    InsufficientScope = "insufficient_scope", FORBIDDEN, "Insufficient scope";
     /// The path does not exist.
     NotFound = "not_found", NOT_FOUND, "Not found";
     /// The agent's program is not installed.
@@ -67,6 +73,10 @@ problem_kinds! {
     SessionEnded = "session_ended", CONFLICT, "Session ended";
     /// The permission request or question was answered already.
     AlreadyResolved = "already_resolved", CONFLICT, "Already resolved";
+    /// The session has another message with this id.
+    MessageConflict = "message_conflict", CONFLICT, "Message conflict";
+    /// The offset or cursor is beyond the last event.
+    CursorGone = "cursor_gone", GONE, "Cursor gone";
     /// The body is too large.
     PayloadTooLarge = "payload_too_large", PAYLOAD_TOO_LARGE, "Payload too large";
     /// The content type of the body is not JSON.
@@ -77,11 +87,11 @@ problem_kinds! {
     InstallFailed = "install_failed", BAD_GATEWAY, "Install failed";
     /// The body of the request was cut off.
     StreamError = "stream_error", BAD_GATEWAY, "Stream error";
-    /// The agent did not answer in time.
+    /// The agent did not answer in time. 408 if the client did not send the body in time.
     Timeout = "timeout", GATEWAY_TIMEOUT, "Timeout";
-    /// The server is shutting down.
+    /// The server is shutting down or overloaded. The answer has a `Retry-After`.
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Unavailable";
-    /// The disk is full.
+    /// The disk is full, or a limit of the store is reached.
     StorageFull = "storage_full", INSUFFICIENT_STORAGE, "Storage full";
     /// An error in the server.
     InternalError = "internal_error", INTERNAL_SERVER_ERROR, "Internal error";
@@ -105,7 +115,7 @@ pub(crate) struct Problem {
 pub(crate) struct ProblemDocument {
     /// Kind of the problem as a URN: `urn:interlingua:error:<kind>`.
     #[serde(rename = "type")]
-    #[schema(example = "urn:interlingua:error:session_not_found")]
+    #[schema(schema_with = kind_schema)]
     kind: String,
     /// Title of the kind, for people.
     title: &'static str,
@@ -127,6 +137,21 @@ pub(crate) struct ProblemDocument {
     details: Option<Value>,
 }
 
+/// Schema of a problem's `type`, with all kinds.
+fn kind_schema() -> utoipa::openapi::Object {
+    utoipa::openapi::ObjectBuilder::new()
+        .schema_type(utoipa::openapi::Type::String)
+        .description(Some("Kind of the problem as a URN. Later versions may add kinds."))
+        .enum_values(Some(ProblemKind::ALL.iter().map(|kind| kind.urn())))
+        .build()
+}
+
+impl ProblemKind {
+    fn urn(self) -> String {
+        format!("urn:interlingua:error:{}", self.name())
+    }
+}
+
 impl Problem {
     pub(crate) fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
         Self { kind, status: kind.status(), detail: detail.into(), agent: None, session_id: None, details: None }
@@ -140,6 +165,11 @@ impl Problem {
     /// The body is JSON, but not of the shape that the endpoint expects (422).
     pub(crate) fn unprocessable(detail: impl Into<String>) -> Self {
         Self { status: StatusCode::UNPROCESSABLE_ENTITY, ..Self::invalid(detail) }
+    }
+
+    /// Whether the body is JSON, but not of the shape that the endpoint expects.
+    pub(crate) fn is_unprocessable(&self) -> bool {
+        self.status == StatusCode::UNPROCESSABLE_ENTITY
     }
 
     pub(crate) fn session_not_found(id: &SessionId) -> Self {
@@ -157,12 +187,12 @@ impl Problem {
         self
     }
 
-    fn session(mut self, id: &SessionId) -> Self {
+    pub(crate) fn session(mut self, id: &SessionId) -> Self {
         self.session_id = Some(id.clone());
         self
     }
 
-    fn details(mut self, details: Value) -> Self {
+    pub(crate) fn details(mut self, details: Value) -> Self {
         self.details = Some(details);
         self
     }
@@ -174,7 +204,7 @@ impl IntoResponse for Problem {
             tracing::warn!(kind = self.kind.name(), detail = self.detail, "request failed");
         }
         let document = ProblemDocument {
-            kind: format!("urn:interlingua:error:{}", self.kind.name()),
+            kind: self.kind.urn(),
             title: self.kind.title(),
             status: self.status.as_u16(),
             detail: self.detail,
@@ -187,6 +217,9 @@ impl IntoResponse for Problem {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if self.kind == ProblemKind::TokenInvalid {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if self.kind == ProblemKind::Unavailable {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
         }
         response
     }

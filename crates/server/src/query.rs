@@ -6,10 +6,11 @@ use axum::extract::{FromRequestParts, Query as Pairs};
 use axum::http::request::Parts;
 use interlingua_store::RawPayloads;
 
+use crate::known_names::expect_known;
 use crate::problem::Problem;
 
-/// The query parameters. Names are accepted in both spellings, `includeRaw` and `include_raw`. Unknown ones are
-/// ignored.
+/// The query parameters. Names are accepted in both spellings, `includeRaw` and `include_raw`. Unknown ones are ignored,
+/// unless the handler calls [`expect_only`](Query::expect_only).
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Query {
@@ -24,6 +25,17 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
 }
 
 impl Query {
+    /// Refuses parameters other than these (422), which are written with underscores. Lists use it: a filter that is
+    /// ignored would answer too much.
+    pub(crate) fn expect_only(&self, known: &[&'static str]) -> Result<(), Problem> {
+        for (given, _) in &self.0 {
+            if !known.iter().any(|name| is_camel_case_of(given, name)) {
+                expect_known("query parameter", given, known)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Value of a parameter. `name` is written with underscores.
     fn value(&self, name: &str) -> Result<Option<&str>, Problem> {
         let matches = |given: &str| given == name || is_camel_case_of(given, name);
@@ -94,6 +106,16 @@ mod tests {
         }
         assert_eq!(query(&[("includeraw", "true")]).raw_payloads().unwrap(), RawPayloads::Omit);
         assert!(query(&[("includeRaw", "true"), ("include_raw", "true")]).raw_payloads().is_err());
+    }
+
+    #[test]
+    fn unknown_parameters_are_refused_in_both_spellings() {
+        let known = &["include_raw", "limit"];
+        for name in ["includeRaw", "include_raw", "limit"] {
+            assert!(query(&[(name, "1")]).expect_only(known).is_ok(), "{name}");
+        }
+        let problem = query(&[("limit", "1"), ("includeraw", "1")]).expect_only(known).unwrap_err();
+        assert!(format!("{problem:?}").contains("unknown query parameter `includeraw`; did you mean `include_raw`?"));
     }
 
     #[test]

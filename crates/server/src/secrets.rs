@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::body::JsonBody;
+use crate::object::Object;
 use crate::path::SessionPath;
 use crate::problem::Problem;
 
@@ -21,7 +22,7 @@ pub(crate) struct SessionSecrets {
     /// Values of MCP servers, by name: `{"env": {…}}` or `{"headers": {…}}`. The other fields that the server was created
     /// with may be given too and do not matter.
     #[schema(value_type = Option<BTreeMap<String, McpSecretsSchema>>)]
-    mcp: Option<BTreeMap<String, McpSecrets>>,
+    mcp: Option<BTreeMap<String, Object<McpSecrets>>>,
 }
 
 /// Values of an MCP server that may be secret.
@@ -37,9 +38,14 @@ struct McpSecretsSchema {
 
 impl From<SessionSecrets> for interlingua_runtime::SessionSecrets {
     fn from(secrets: SessionSecrets) -> Self {
-        Self::default()
-            .env(secrets.env.unwrap_or_default().into_iter().collect::<Environment>())
-            .mcp(secrets.mcp.unwrap_or_default())
+        Self::default().env(secrets.env.unwrap_or_default().into_iter().collect::<Environment>()).mcp(
+            secrets
+                .mcp
+                .unwrap_or_default()
+                .into_iter()
+                .map(|(name, secrets)| (name, secrets.0))
+                .collect::<BTreeMap<_, _>>(),
+        )
     }
 }
 

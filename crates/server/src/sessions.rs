@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use interlingua_runtime::{Environment, McpServers, Runtime, SessionState};
+use interlingua_runtime::{Environment, McpServer, McpServers, Runtime, SessionState};
 use interlingua_store::{Session, SessionKey};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::body::JsonBody;
+use crate::body::StrictJsonBody;
+use crate::object::Object;
 use crate::path::SessionPath;
 use crate::problem::Problem;
 use crate::query::Query;
@@ -45,7 +46,7 @@ pub(crate) struct CreateSession {
     env: Option<BTreeMap<String, String>>,
     /// MCP servers for the agent, by name: `{"command", "args", "env"}` or `{"type", "url", "headers"}`.
     #[schema(value_type = Option<BTreeMap<String, Object>>)]
-    mcp: Option<McpServers>,
+    mcp: Option<BTreeMap<String, Object<McpServer>>>,
 }
 
 impl From<CreateSession> for interlingua_runtime::CreateSession {
@@ -59,7 +60,14 @@ impl From<CreateSession> for interlingua_runtime::CreateSession {
             .directory(create.directory)
             .title(create.title)
             .env(create.env.unwrap_or_default().into_iter().collect::<Environment>())
-            .mcp(create.mcp.unwrap_or_default())
+            .mcp(
+                create
+                    .mcp
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|(name, server)| (name, server.0))
+                    .collect::<McpServers>(),
+            )
     }
 }
 
@@ -87,7 +95,7 @@ pub(crate) struct Created {
 pub(crate) async fn create(
     State(app): State<App>,
     SessionPath(id): SessionPath,
-    JsonBody(create): JsonBody<CreateSession>,
+    StrictJsonBody(create): StrictJsonBody<CreateSession>,
 ) -> Result<Json<Created>, Problem> {
     let created = app.runtime().create(id, create.into()).await?;
     let native_session_id = created.native_session_id.map(|native| native.as_str().to_owned());
@@ -178,6 +186,7 @@ pub(crate) struct SessionList {
     responses((status = 200, description = "A page of sessions", body = SessionList))
 )]
 pub(crate) async fn list(State(app): State<App>, query: Query) -> Result<Json<SessionList>, Problem> {
+    query.expect_only(&["limit", "cursor"])?;
     let limit = query.number("limit")?.unwrap_or(DEFAULT_PAGE_SESSIONS).min(MAX_PAGE_SESSIONS);
     let from = query.number("cursor")?.map(SessionKey::from_number);
     let page = app.store().sessions(limit, from).await?;

@@ -45,7 +45,7 @@ async fn the_mock_agent_has_modes_and_a_model_and_needs_no_install() {
 async fn a_session_can_be_created_used_ended_and_deleted() {
     let server = start_server().await;
     let directory = server.data_dir().canonicalize().unwrap().to_string_lossy().into_owned();
-    let create = json!({ "agent": "mock", "title": "First", "directory": directory, "somethingElse": 1 });
+    let create = json!({ "agent": "mock", "title": "First", "directory": directory });
     let created = server.post("/v1/sessions/one", create).await;
     assert_eq!(created.status(), StatusCode::OK);
     let created: Value = created.json().await.unwrap();

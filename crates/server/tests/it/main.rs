@@ -10,4 +10,5 @@ mod load;
 mod secrets;
 mod shutdown;
 mod streams;
+mod strictness;
 mod test_server;

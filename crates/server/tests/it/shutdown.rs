@@ -10,7 +10,8 @@ use crate::test_server::start_server;
 async fn shutdown_closes_open_streams_without_waiting() {
     let server = start_server().await;
     server.create("s").await;
-    let mut idle = server.follow("s", EventQuery::after(1000)).await;
+    server.create("idle").await;
+    let mut idle = server.follow("idle", EventQuery::after(1)).await;
     let mut turn = server.stream_turn("s", "permission", TurnQuery::held()).await;
     turn.until("permission.requested").await;
     let client = server.client.clone();
