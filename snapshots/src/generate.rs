@@ -1,6 +1,7 @@
 //! The generators behind `cargo xtask generate`.
 
 mod capabilities;
+mod typescript;
 
 use serde::Serialize;
 
@@ -17,6 +18,8 @@ pub enum Generator {
     Capabilities,
     /// Which recording proves which feature: the page, and the table in `interlingua_convert`.
     Coverage,
+    /// The types of the TypeScript SDK.
+    TypeScript,
 }
 
 /// A generated file.
@@ -32,7 +35,8 @@ pub struct GeneratedFile {
 
 impl Generator {
     /// Every generator.
-    pub const ALL: [Self; 4] = [Self::UniversalSchema, Self::EnvelopeSchema, Self::Capabilities, Self::Coverage];
+    pub const ALL: [Self; 5] =
+        [Self::UniversalSchema, Self::EnvelopeSchema, Self::Capabilities, Self::Coverage, Self::TypeScript];
 
     /// The name on the command line.
     #[must_use]
@@ -42,6 +46,7 @@ impl Generator {
             Self::EnvelopeSchema => "envelope-schema",
             Self::Capabilities => "capabilities",
             Self::Coverage => "coverage",
+            Self::TypeScript => "typescript",
         }
     }
 
@@ -72,6 +77,10 @@ impl Generator {
                 file("docs/coverage.md", coverage.render_page()),
                 file("crates/convert/src/coverage/proven.rs", coverage.render_rust_table()),
             ],
+            Self::TypeScript => vec![file(
+                "sdks/typescript/src/generated/types.ts",
+                typescript::render(&interlingua_server::openapi_document()),
+            )],
         })
     }
 }

@@ -19,6 +19,7 @@ use crate::{atomic_write, cargo, console};
 ///   capabilities       docs/envelope-capabilities.md, the capabilities of the envelope
 ///   coverage           docs/coverage.md and crates/convert/src/coverage/proven.rs, the features that
 ///                      recordings prove
+///   typescript         sdks/typescript/src/generated/types.ts, the types of the TypeScript SDK
 #[derive(ClapArgs)]
 #[command(
     verbatim_doc_comment,

@@ -40,4 +40,5 @@ mod sessions;
 mod sse;
 
 pub use config::{Access, ServerConfig, Token, TokenError, WebOrigin, WebOriginError};
+pub use openapi::document as openapi_document;
 pub use serve::{ServerError, serve};

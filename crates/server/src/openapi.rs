@@ -83,7 +83,8 @@ impl PartialSchema for UniversalEvent {
 impl ToSchema for UniversalEvent {}
 
 /// Builds the `OpenAPI` document of the API.
-pub(crate) fn document() -> Value {
+#[must_use]
+pub fn document() -> Value {
     let mut document = json!(Api::openapi());
     add_event(&mut document);
     add_problems(&mut document);

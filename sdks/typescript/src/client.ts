@@ -1,0 +1,38 @@
+/**
+ * The client for browsers, Node and other runtimes with `fetch`. Imports nothing of Node.
+ *
+ * @module
+ */
+export { Interlingua, type CreateSessionOptions, type InstallOptions } from "./interlingua.js";
+export { Session, type History, type HistoryOptions } from "./session.js";
+export { Turn, type RequestContext, type SendOptions, type TurnResult } from "./turn.js";
+export type { EventOptions } from "./follow.js";
+export type { CallOptions, ConnectOptions } from "./transport.js";
+export {
+  ConnectionError,
+  GapError,
+  InterlinguaError,
+  ProtocolError,
+  StartError,
+  TimeoutError,
+  type ProblemKind,
+} from "./errors.js";
+export {
+  EMPTY_TRANSCRIPT,
+  fold,
+  itemText,
+  reduce,
+  type PendingRequest,
+  type TranscriptItem,
+  type TranscriptState,
+  type TranscriptTurn,
+} from "./fold.js";
+export {
+  toUIMessageChunks,
+  toUIMessageStream,
+  type FinishReason,
+  type UIMessageChunk,
+  type UIMessageMetadata,
+} from "./ui-message-stream.js";
+export { SseDecoder, type SseFrame } from "./sse.js";
+export type * from "./generated/types.js";

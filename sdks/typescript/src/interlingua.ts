@@ -1,0 +1,110 @@
+import type {
+  AgentInfo,
+  AgentList,
+  CreateSession,
+  Created,
+  Health,
+  InstallRequest,
+  ModeInfo,
+  ModeList,
+  ModelList,
+  SessionInfo,
+  SessionList,
+} from "./generated/types.js";
+import { ProtocolError } from "./errors.js";
+import { newId } from "./ids.js";
+import { Session } from "./session.js";
+import { type CallOptions, type ConnectOptions, segment, Transport } from "./transport.js";
+
+/** Number of sessions that one request reads. */
+const PAGE_SESSIONS = 200;
+/** Time after which an installation without an answer fails. */
+export const INSTALL_TIMEOUT_MS = 20 * 60_000;
+
+/** A session to create. */
+export interface CreateSessionOptions extends CreateSession, CallOptions {
+  /** Id of the session, 1 to 256 bytes; generated if absent. */
+  id?: string | undefined;
+}
+
+/** Which version of an agent to install. */
+export interface InstallOptions extends InstallRequest, CallOptions {}
+
+/** A client of one server. */
+export class Interlingua {
+  /** Connects to a server. This sends no request: `health()` does. */
+  static connect(options: ConnectOptions): Interlingua {
+    return new Interlingua(options);
+  }
+
+  readonly #transport: Transport;
+
+  /** @internal */
+  protected constructor(options: ConnectOptions) {
+    this.#transport = new Transport(options);
+  }
+
+  /** Address of the server. */
+  get baseUrl(): string {
+    return this.#transport.baseUrl;
+  }
+
+  /** Checks that the server is up. Needs no token. */
+  async health(options: CallOptions = {}): Promise<Health> {
+    const health = await this.#transport.json<Health>("GET", "/v1/health", { ...options, repeatable: true });
+    if (typeof health?.version !== "string") {
+      throw new ProtocolError(`the server at ${this.baseUrl} is not an Interlingua server`, 200);
+    }
+    return health;
+  }
+
+  /** The agents, whether they are installed, and what they can do. */
+  async agents(options: CallOptions = {}): Promise<AgentInfo[]> {
+    const { agents } = await this.#transport.json<AgentList>("GET", "/v1/agents", { ...options, repeatable: true });
+    return agents;
+  }
+
+  /** Installs an agent, and waits until it is installed. */
+  installAgent(agent: string, { signal, ...body }: InstallOptions = {}): Promise<void> {
+    const path = `/v1/agents/${segment(agent)}/install`;
+    return this.#transport.empty("POST", path, { signal, body, timeoutMs: INSTALL_TIMEOUT_MS });
+  }
+
+  /** The modes that a session of the agent can be created with. */
+  async modes(agent: string, options: CallOptions = {}): Promise<ModeInfo[]> {
+    const path = `/v1/agents/${segment(agent)}/modes`;
+    const { modes } = await this.#transport.json<ModeList>("GET", path, { ...options, repeatable: true });
+    return modes;
+  }
+
+  /** The models that a session of the agent can be created with. */
+  models(agent: string, options: CallOptions = {}): Promise<ModelList> {
+    return this.#transport.json("GET", `/v1/agents/${segment(agent)}/models`, { ...options, repeatable: true });
+  }
+
+  /** All sessions, newest first. Reads them page by page. */
+  async *sessions(options: CallOptions = {}): AsyncGenerator<SessionInfo, void, void> {
+    let cursor: string | undefined;
+    do {
+      const page: SessionList = await this.#transport.json("GET", "/v1/sessions", {
+        query: { limit: PAGE_SESSIONS, cursor },
+        signal: options.signal,
+        repeatable: true,
+      });
+      yield* page.sessions;
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
+  }
+
+  /** Creates a session. The agent is started by the first message. */
+  async createSession({ id = newId("ses_"), signal, ...body }: CreateSessionOptions): Promise<Session> {
+    const session = new Session(this.#transport, id);
+    await this.#transport.json<Created>("POST", `/v1/sessions/${segment(id)}`, { signal, body });
+    return session;
+  }
+
+  /** A session that exists. This sends no request. */
+  session(id: string): Session {
+    return new Session(this.#transport, id);
+  }
+}

@@ -1,0 +1,115 @@
+import type { CallOptions, Transport } from "./transport.js";
+import { segment } from "./transport.js";
+import { followSession, type EventOptions } from "./follow.js";
+import type { EventPage, Reply, SessionInfo, UniversalEvent } from "./generated/types.js";
+import { type SendOptions, Turn } from "./turn.js";
+
+/** Number of events of a page if the caller gives no limit. */
+const DEFAULT_PAGE_EVENTS = 1000;
+
+/** Which events to read, and how many at once. */
+export interface HistoryOptions extends EventOptions {
+  /** Maximum number of events of a page: 1000 if absent. */
+  limit?: number | undefined;
+}
+
+/**
+ * The stored events of a session. `await` reads one page; `for await` reads all pages that there are now.
+ */
+export interface History extends AsyncIterable<EventPage>, PromiseLike<EventPage> {}
+
+/** One conversation with an agent. Making this object sends no request. */
+export class Session {
+  readonly id: string;
+  readonly #transport: Transport;
+  readonly #path: string;
+
+  /** @internal */
+  constructor(transport: Transport, id: string) {
+    this.id = id;
+    this.#transport = transport;
+    this.#path = `/v1/sessions/${segment(id)}`;
+  }
+
+  /**
+   * Sends a message at once, and returns its turn: `await` it for the result, iterate it for the events, or both.
+   * The message is sent exactly once, even if the connection breaks on the way. A message that is sent while a turn
+   * runs waits for its own turn.
+   */
+  send(message: string, options: SendOptions = {}): Turn {
+    return new Turn(this.#transport, this, message, options);
+  }
+
+  /**
+   * Follows the events of the session until it ends: those that are stored after `after`, then those that come. Each
+   * comes exactly once and in order, also across lost connections and restarts of the server.
+   */
+  events(options: EventOptions = {}): AsyncGenerator<UniversalEvent, void, void> {
+    return followSession(this.#transport, this.id, options);
+  }
+
+  /** Reads stored events. */
+  history(options: HistoryOptions = {}): History {
+    const read = async (after: number): Promise<EventPage> => {
+      const { limit = DEFAULT_PAGE_EVENTS, raw, signal } = options;
+      return this.#transport.json("GET", `${this.#path}/events`, {
+        query: { offset: after, limit, include_raw: raw },
+        signal,
+        repeatable: true,
+      });
+    };
+    const first = options.after ?? 0;
+    return {
+      then: (resolve, reject) => read(first).then(resolve, reject),
+      async *[Symbol.asyncIterator]() {
+        let after = first;
+        for (;;) {
+          const page = await read(after);
+          const last = page.events.at(-1);
+          if (last === undefined) return;
+          yield page;
+          if (!page.hasMore) return;
+          after = last.sequence;
+        }
+      },
+    };
+  }
+
+  /** What the session is doing, and its settings. */
+  info(options: CallOptions = {}): Promise<SessionInfo> {
+    return this.#transport.json("GET", this.#path, { ...options, repeatable: true });
+  }
+
+  /** Ends the running turn as `interrupted`. The session and its queue go on. */
+  interrupt(options: CallOptions = {}): Promise<void> {
+    return this.#transport.empty("POST", `${this.#path}/interrupt`, options);
+  }
+
+  /** Ends the session and its agent. Its events stay. Does nothing if it has ended. */
+  terminate(options: CallOptions = {}): Promise<void> {
+    return this.#transport.empty("POST", `${this.#path}/terminate`, { ...options, repeatable: true });
+  }
+
+  /** Ends the session and removes it with its events. */
+  delete(options: CallOptions = {}): Promise<void> {
+    return this.#transport.empty("DELETE", this.#path, options);
+  }
+
+  /** Answers a permission request. */
+  replyPermission(permissionId: string, reply: Reply, options: CallOptions = {}): Promise<void> {
+    const path = `${this.#path}/permissions/${segment(permissionId)}/reply`;
+    return this.#transport.empty("POST", path, { ...options, body: { reply } });
+  }
+
+  /** Answers a question with one choice, several choices, or a text. */
+  replyQuestion(questionId: string, answer: string | readonly string[], options: CallOptions = {}): Promise<void> {
+    const path = `${this.#path}/questions/${segment(questionId)}/reply`;
+    const choices = typeof answer === "string" ? [answer] : answer;
+    return this.#transport.empty("POST", path, { ...options, body: { answers: [choices] } });
+  }
+
+  /** Declines to answer a question. */
+  rejectQuestion(questionId: string, options: CallOptions = {}): Promise<void> {
+    return this.#transport.empty("POST", `${this.#path}/questions/${segment(questionId)}/reject`, options);
+  }
+}

@@ -1,0 +1,145 @@
+import { ConnectionError, GapError, isTransient, ProtocolError, TimeoutError } from "./errors.js";
+import type { UniversalEvent } from "./generated/types.js";
+import { retryDelay, RetryDeadline } from "./retry.js";
+import { SseDecoder, type SseFrame } from "./sse.js";
+import { causeText, type Transport } from "./transport.js";
+
+/** How often a frame that is not JSON is requested again. */
+const MAX_DAMAGED_FRAMES = 3;
+
+/** Reads the frames of one answer. Cancels its body when the consumer stops. */
+async function* readFrames(response: Response, idleTimeoutMs: number, signal?: AbortSignal): AsyncGenerator<SseFrame[]> {
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  const decoder = new SseDecoder();
+  let idle = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  // Cancelling resolves a read that waits.
+  const stop = () => void reader.cancel(signal?.reason).catch(() => {});
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    for (;;) {
+      signal?.throwIfAborted();
+      timer = setTimeout(() => {
+        idle = true;
+        void reader.cancel().catch(() => {});
+      }, idleTimeoutMs);
+      let chunk;
+      try {
+        chunk = await reader.read();
+      } catch (cause) {
+        signal?.throwIfAborted();
+        throw new ConnectionError(`the event stream broke: ${causeText(cause)}`, { cause });
+      } finally {
+        clearTimeout(timer);
+      }
+      signal?.throwIfAborted();
+      if (idle) throw new TimeoutError(`the event stream was silent for ${idleTimeoutMs} ms`);
+      if (chunk.done) return;
+      const frames = decoder.push(chunk.value);
+      // An empty list tells that the connection is alive.
+      yield frames;
+    }
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", stop);
+    // Nobody waits for the peer to notice.
+    void reader.cancel().catch(() => {});
+  }
+}
+
+/** @internal */
+export interface ReconnectOptions<T> {
+  transport: Transport;
+  signal?: AbortSignal | undefined;
+  /** Opens the stream at the current position. `null`: nothing will come. */
+  open: () => Promise<Response | null>;
+  /**
+   * Takes a frame, with its data as JSON, and advances the position. `undefined` skips the frame.
+   */
+  accept: (data: unknown, frame: SseFrame) => T | undefined;
+  /** Whether the value that was accepted last is the end. */
+  ended: () => boolean;
+}
+
+/**
+ * Reads a stream to its end, across lost connections, restarts of the server and proxies that cut: opens it again at its
+ * position, with jitter and exponential delays as long as nothing comes.
+ */
+export async function* reconnecting<T>(options: ReconnectOptions<T>): AsyncGenerator<T, void, void> {
+  const { transport, signal, open, accept, ended } = options;
+  const deadline = new RetryDeadline(transport.reconnectTimeoutMs);
+  let failures = 0;
+  let damaged = 0;
+  for (;;) {
+    let failure: unknown;
+    try {
+      const response = await open();
+      if (response === null) return;
+      deadline.reset();
+      for await (const frames of readFrames(response, transport.idleTimeoutMs, signal)) {
+        deadline.reset();
+        for (const frame of frames) {
+          const data = parseFrame(frame);
+          if (data === undefined) {
+            damaged += 1;
+            throw new ProtocolError(`an event of the stream is not valid JSON: ${frame.data.slice(0, 200)}`, 200);
+          }
+          const value = accept(data, frame);
+          if (value === undefined) continue;
+          failures = 0;
+          damaged = 0;
+          yield value;
+          if (ended()) return;
+        }
+      }
+    } catch (error) {
+      signal?.throwIfAborted();
+      const again = isTransient(error) || (damaged > 0 && damaged < MAX_DAMAGED_FRAMES && error instanceof ProtocolError);
+      if (!again || !transport.reached) throw error;
+      failure = error;
+    }
+    if (deadline.passed()) {
+      throw new ConnectionError(
+        `lost the connection to ${transport.baseUrl} and could not restore it within ${transport.reconnectTimeoutMs} ms`,
+        { cause: failure },
+      );
+    }
+    // The first attempt after progress is almost immediate.
+    await retryDelay(failures, failure, signal);
+    failures += 1;
+  }
+}
+
+function parseFrame(frame: SseFrame): unknown {
+  try {
+    return JSON.parse(frame.data) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Position in a session's log: accepts each sequence exactly once, in order. */
+export class LogPosition {
+  readonly #sessionId: string;
+  /** The last sequence that was accepted; `undefined` before the first if the start is not known. */
+  last: number | undefined;
+
+  constructor(sessionId: string, last: number | undefined) {
+    this.#sessionId = sessionId;
+    this.last = last;
+  }
+
+  /** Whether the event is the next one. An event that came before is skipped. */
+  advance(event: UniversalEvent): boolean {
+    const { sequence } = event;
+    if (!Number.isSafeInteger(sequence)) {
+      throw new ProtocolError(`an event of session ${this.#sessionId} has no sequence`, 200);
+    }
+    if (this.last !== undefined) {
+      if (sequence <= this.last) return false;
+      if (sequence > this.last + 1) throw new GapError(this.#sessionId, this.last + 1, sequence);
+    }
+    this.last = sequence;
+    return true;
+  }
+}
