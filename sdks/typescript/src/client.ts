@@ -5,7 +5,7 @@
  */
 export { Interlingua, type CreateSessionOptions, type InstallOptions } from "./interlingua.js";
 export { Session, type History, type HistoryOptions } from "./session.js";
-export { Turn, type RequestContext, type SendOptions, type TurnResult } from "./turn.js";
+export { Turn, type AsyncReply, type RequestContext, type SendOptions, type TurnResult } from "./turn.js";
 export type { EventOptions } from "./follow.js";
 export type { CallOptions, ConnectOptions } from "./transport.js";
 export {

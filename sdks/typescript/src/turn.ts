@@ -28,6 +28,9 @@ export interface RequestContext {
   readonly signal: AbortSignal;
 }
 
+/** TypeScript widens what an async function returns to `string`, so every string is accepted, and unknown ones reject. */
+export type AsyncReply = Reply | (string & {});
+
 /** How to send a message. */
 export interface SendOptions {
   /** Files that are attached to the message. */
@@ -42,10 +45,10 @@ export interface SendOptions {
   /** Stops reading the turn. The agent goes on: `session.interrupt()` stops it. */
   signal?: AbortSignal | undefined;
   /**
-   * Decides on a permission request. If it throws, or returns anything else, the permission is rejected. Without this
-   * function nothing is answered, so that another client can.
+   * Decides on a permission request: `"once"`, `"always"` or `"reject"`. If it throws, or returns anything else, the
+   * permission is rejected. Without this function nothing is answered, so that another client can.
    */
-  onPermission?: ((request: Permission, context: RequestContext) => Reply | Promise<Reply>) | undefined;
+  onPermission?: ((request: Permission, context: RequestContext) => Reply | Promise<AsyncReply>) | undefined;
   /** Answers a question: with a choice, several choices, a text, or `null` to reject it. If it throws, it is rejected. */
   onQuestion?:
     | ((
@@ -333,7 +336,7 @@ export class Turn implements AsyncIterable<UniversalEvent>, PromiseLike<TurnResu
       let reply: Reply = "reject";
       try {
         const decision = await onPermission(request, context);
-        if (decision === "once" || decision === "always") reply = decision;
+        if (decision === "once" || decision === "always") reply = decision as Reply;
       } catch {
         // No decision is no consent.
       }

@@ -62,9 +62,7 @@ export interface Thing {
 
 #[test]
 fn a_tagged_union_has_a_variant_for_unknown_tags() {
-    let variant = |tag: &str, data: Value| {
-        json!({"type": "object", "required": ["type", "data"], "properties": {"type": {"const": tag}, "data": data}})
-    };
+    let variant = |tag: &str, data: Value| json!({"type": "object", "required": ["type", "data"], "properties": {"type": {"const": tag}, "data": data}});
     let schema = json!({
         "type": "object",
         "required": ["id"],
@@ -87,9 +85,7 @@ fn a_tagged_union_has_a_variant_for_unknown_tags() {
 
 #[test]
 fn variants_with_different_properties_leave_unknown_ones_open() {
-    let variant = |tag: &str, name: &str| {
-        json!({"type": "object", "required": ["type"], "properties": {"type": {"const": tag}, name: {"type": "string"}}})
-    };
+    let variant = |tag: &str, name: &str| json!({"type": "object", "required": ["type"], "properties": {"type": {"const": tag}, name: {"type": "string"}}});
     let (text, image) = (variant("text", "text"), variant("image", "path"));
     let rendered = declarations(json!({"ContentPart": {"anyOf": [text, image]}}));
     assert!(rendered.contains("export interface ImagePart {\n  path?: string;\n  type: \"image\";\n}"), "{rendered}");
