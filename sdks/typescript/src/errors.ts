@@ -45,6 +45,8 @@ export class InterlinguaError extends Error {
   readonly detail: string;
   readonly sessionId?: string;
   readonly agent?: string;
+  /** The problem document as it came. */
+  readonly problem: Problem;
   /** Further data, such as the name of the field that is wrong. */
   readonly details?: unknown;
   /** After how many milliseconds the server asks to try again. */
@@ -53,6 +55,7 @@ export class InterlinguaError extends Error {
   constructor(problem: Problem, retryAfterMs?: number) {
     const detail = typeof problem.detail === "string" ? problem.detail : "";
     super(detail === "" ? `${problem.title} (${problem.status})` : detail);
+    this.problem = problem;
     this.status = problem.status;
     this.kind = problem.type.replace(PROBLEM_PREFIX, "");
     this.title = problem.title;

@@ -1,0 +1,37 @@
+// Measures the time from `Interlingua.start()` to the first event of a turn of the mock agent: the median of 20 runs.
+import { mkdtempSync, rmSync } from "node:fs";
+import { loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { Interlingua } from "../dist/index.js";
+
+const RUNS = 20;
+const binary = process.argv[2];
+if (binary === undefined) {
+  console.error("usage: node scripts/measure-start.js BINARY");
+  process.exit(2);
+}
+
+const times = [];
+for (let run = 0; run < RUNS; run += 1) {
+  const dataDir = mkdtempSync(join(tmpdir(), "interlingua-start-"));
+  const started = performance.now();
+  const server = await Interlingua.start({ binary, dataDir });
+  const listening = performance.now() - started;
+  const session = await server.createSession({ agent: "mock" });
+  for await (const _event of session.send("echo hello")) break;
+  times.push({ event: performance.now() - started, listening });
+  await server.stop();
+  rmSync(dataDir, { recursive: true });
+}
+
+function median(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  return (sorted[RUNS / 2 - 1] + sorted[RUNS / 2]) / 2;
+}
+const events = times.map(({ event }) => event);
+const ms = (value) => `${value.toFixed(1)} ms`;
+console.log(
+  `start to first event: median ${ms(median(events))}, min ${ms(Math.min(...events))}, max ${ms(Math.max(...events))}; ` +
+    `until it listens: median ${ms(median(times.map(({ listening }) => listening)))}; load ${loadavg()[0].toFixed(2)}`,
+);

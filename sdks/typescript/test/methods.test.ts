@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Interlingua } from "../src/client.js";
+import { TestServer, TOKEN } from "./support/server.js";
+
+let server: TestServer;
+let client: Interlingua;
+
+beforeAll(async () => {
+  server = await TestServer.start();
+  client = Interlingua.connect({ baseUrl: server.baseUrl, token: TOKEN });
+});
+afterAll(() => server.kill());
+
+describe("a client", () => {
+  test("reads health, agents, modes and models", async () => {
+    expect(await client.health()).toMatchObject({ status: "ok", version: expect.any(String) });
+    const agents = await client.agents();
+    expect(agents.map(({ id }) => id)).toEqual(["claude", "codex", "opencode", "amp", "mock"]);
+    expect(agents.at(-1)).toMatchObject({ installed: true, capabilities: { permissions: true } });
+    expect((await client.modes("mock")).map(({ id }) => id)).toContain("plan");
+    expect(await client.models("mock")).toMatchObject({ defaultModel: "mock", models: [{ id: "mock" }] });
+  });
+
+  test("installs an agent", async () => {
+    await client.installAgent("mock");
+    await expect(client.installAgent("nobody")).rejects.toMatchObject({ kind: "unsupported_agent" });
+  });
+
+  test("creates sessions with and without an id, and lists all of them", async () => {
+    const created = [];
+    for (let number = 0; number < 3; number += 1) created.push((await client.createSession({ agent: "mock" })).id);
+    const named = await client.createSession({ agent: "mock", id: "named", title: "A title", permissionMode: "bypass" });
+    expect(await named.info()).toMatchObject({ sessionId: "named", title: "A title", permissionMode: "bypass" });
+    const listed = [];
+    for await (const session of client.sessions()) listed.push(session.sessionId);
+    expect(listed.slice(0, 4)).toEqual(["named", ...created.toReversed()]);
+  });
+
+  test("pages through more sessions than one request reads", { timeout: 60_000 }, async () => {
+    for (let batch = 0; batch < 11; batch += 1) {
+      await Promise.all(Array.from({ length: 20 }, () => client.createSession({ agent: "mock" })));
+    }
+    const listed = new Set<string>();
+    for await (const session of client.sessions()) listed.add(session.sessionId);
+    expect(listed.size).toBeGreaterThanOrEqual(220);
+  });
+
+  test("sends the headers and uses the `fetch` that it was given", async () => {
+    const seen: string[] = [];
+    const watched = Interlingua.connect({
+      baseUrl: server.baseUrl,
+      token: TOKEN,
+      headers: { "x-trace": "7" },
+      fetch: (input, init) => {
+        const headers = new Headers(init?.headers);
+        seen.push(`${headers.get("x-trace")} ${headers.get("authorization")}`);
+        return fetch(input, init);
+      },
+    });
+    await watched.agents();
+    expect(seen).toEqual([`7 Bearer ${TOKEN}`]);
+  });
+});
+
+describe("a session", () => {
+  test("is interrupted, terminated and deleted", async () => {
+    const session = await client.createSession({ agent: "mock" });
+    await session.interrupt();
+    await session.terminate();
+    await session.terminate();
+    expect(await session.info()).toMatchObject({ ended: true, state: "ended" });
+    await session.delete();
+    await expect(session.info()).rejects.toMatchObject({ kind: "session_not_found" });
+  });
+
+  test("answers questions by their id", async () => {
+    const session = await client.createSession({ agent: "mock" });
+    const turn = session.send("question");
+    const seen: string[] = [];
+    for await (const event of turn) {
+      if (event.type !== "question.requested") continue;
+      seen.push(event.data.question_id);
+      if (seen.length === 1) await session.replyQuestion(event.data.question_id, event.data.options[0] ?? "text");
+      else await session.rejectQuestion(event.data.question_id);
+    }
+    expect(seen).toHaveLength(2);
+    await expect(session.replyQuestion(seen[0] as string, ["again"])).rejects.toMatchObject({ kind: "already_resolved" });
+    await expect(session.rejectQuestion("none")).rejects.toMatchObject({ kind: "question_not_found" });
+  });
+});
