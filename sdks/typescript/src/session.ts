@@ -1,7 +1,7 @@
 import type { CallOptions, Transport } from "./transport.js";
 import { segment } from "./transport.js";
 import { followSession, type EventOptions } from "./follow.js";
-import type { EventPage, Reply, SessionInfo, UniversalEvent } from "./generated/types.js";
+import type { EventPage, Reply, SessionInfo, SessionSecrets, UniversalEvent } from "./generated/types.js";
 import { type SendOptions, Turn } from "./turn.js";
 
 /** Number of events of a page if the caller gives no limit. */
@@ -78,6 +78,11 @@ export class Session {
   /** What the session is doing, and its settings. */
   info(options: CallOptions = {}): Promise<SessionInfo> {
     return this.#transport.json("GET", this.#path, { ...options, repeatable: true });
+  }
+
+  /** Hands in values that the session was created with, which a restart of the server has lost. */
+  setSecrets(secrets: SessionSecrets, options: CallOptions = {}): Promise<void> {
+    return this.#transport.empty("PUT", `${this.#path}/secrets`, { ...options, body: secrets, repeatable: true });
   }
 
   /** Ends the running turn as `interrupted`. The session and its queue go on. */

@@ -9,6 +9,8 @@ const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_IDLE_TIMEOUT_MS = 45_000;
 /** Time for which a lost connection is tried again. */
 const DEFAULT_RECONNECT_TIMEOUT_MS = 120_000;
+/** Time for which a call that may be repeated is. Streams and turns are tried for longer. */
+const CALL_RETRY_MS = 3_000;
 /** How much of an unexpected answer an error shows. */
 const MAX_EXCERPT_LENGTH = 200;
 
@@ -104,7 +106,7 @@ export class Transport {
     });
   }
 
-  /** Sends a request and returns the answer with its body unread. Only the headers have a time limit. */
+  /** Sends a request and returns the answer with its body unread, which the signal cancels. */
   async open(method: string, path: string, accept: string, options: RequestOptions = {}): Promise<Response> {
     const linked = this.#deadline(options);
     try {
@@ -117,9 +119,18 @@ export class Transport {
     }
   }
 
-  /** Opens a stream of server-sent events. Returns `null` if the server says that nothing will come. */
+  /**
+   * Opens a stream of server-sent events. Returns `null` if the server says that nothing will come. The signal counts
+   * until the answer begins: who reads the body cancels it.
+   */
   async stream(method: string, path: string, options: RequestOptions = {}): Promise<Response | null> {
-    const response = await this.open(method, path, "text/event-stream", options);
+    const linked = this.#deadline(options);
+    let response: Response;
+    try {
+      response = await this.#send(method, path, options, "text/event-stream", linked);
+    } finally {
+      linked.release();
+    }
     if (response.status === 204) return null;
     const type = response.headers.get("content-type") ?? "";
     if (type.startsWith("text/event-stream") && response.body !== null) return response;
@@ -138,7 +149,7 @@ export class Transport {
 
   /** Runs a request, again if it may be repeated and failed for a reason that passes. */
   async #repeat<T>(options: RequestOptions, attempt: (linked: Deadline) => Promise<T>): Promise<T> {
-    const deadline = new RetryDeadline(Math.min(options.timeoutMs ?? this.#timeoutMs, this.reconnectTimeoutMs));
+    const deadline = new RetryDeadline(Math.min(CALL_RETRY_MS, this.reconnectTimeoutMs));
     for (let failures = 0; ; failures += 1) {
       const linked = this.#deadline(options);
       try {

@@ -73,6 +73,14 @@ describe("a session", () => {
     await expect(session.info()).rejects.toMatchObject({ kind: "session_not_found" });
   });
 
+  test("waits for its secrets after a restart of the server", async () => {
+    const session = await client.createSession({ agent: "mock", env: { API_KEY: "k1" } });
+    await server.restart();
+    expect(await session.info()).toMatchObject({ state: "needs_secrets", secretsMissing: ["API_KEY"] });
+    await session.setSecrets({ env: { API_KEY: "k2" } });
+    expect((await session.send("echo hi")).text).toBe("hi");
+  });
+
   test("answers questions by their id", async () => {
     const session = await client.createSession({ agent: "mock" });
     const turn = session.send("question");

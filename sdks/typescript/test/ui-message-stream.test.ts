@@ -95,14 +95,16 @@ describe("the UI message stream", () => {
       onQuestion: ({ options }) => options[0] ?? "blue",
     });
     expect(chunks.length).toBeGreaterThan(40);
-    expect(errors).toHaveLength(1);
+    // The turn goes on after the error.
+    expect(errors).toEqual([]);
   });
 
   test("that a browser leaves closes the connection to the server", async () => {
     const session = await client.createSession({ agent: "mock" });
     const turn = session.send("permission");
     const reader = (toUIMessageStream(turn).body as ReadableStream<Uint8Array>).getReader();
-    await reader.read();
+    let text = "";
+    while (!text.includes("data-permission")) text += new TextDecoder().decode((await reader.read()).value);
     await reader.cancel();
     await session.interrupt();
     expect((await turn).status).toBe("interrupted");
