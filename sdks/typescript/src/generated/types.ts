@@ -556,8 +556,8 @@ export interface Problem {
   status: number;
   /** Title of the kind, for people. */
   title: string;
-  /** Kind of the problem as a URN: `urn:interlingua:error:<kind>`. */
-  type: string;
+  /** Kind of the problem as a URN. Later versions may add kinds. */
+  type: "urn:interlingua:error:invalid_request" | "urn:interlingua:error:unsupported_agent" | "urn:interlingua:error:mode_not_supported" | "urn:interlingua:error:token_invalid" | "urn:interlingua:error:forbidden_origin" | "urn:interlingua:error:forbidden_agent" | "urn:interlingua:error:insufficient_scope" | "urn:interlingua:error:not_found" | "urn:interlingua:error:agent_not_installed" | "urn:interlingua:error:session_not_found" | "urn:interlingua:error:permission_not_found" | "urn:interlingua:error:question_not_found" | "urn:interlingua:error:method_not_allowed" | "urn:interlingua:error:session_already_exists" | "urn:interlingua:error:session_ended" | "urn:interlingua:error:already_resolved" | "urn:interlingua:error:message_conflict" | "urn:interlingua:error:cursor_gone" | "urn:interlingua:error:payload_too_large" | "urn:interlingua:error:unsupported_media_type" | "urn:interlingua:error:agent_process_exited" | "urn:interlingua:error:install_failed" | "urn:interlingua:error:stream_error" | "urn:interlingua:error:timeout" | "urn:interlingua:error:unavailable" | "urn:interlingua:error:storage_full" | "urn:interlingua:error:internal_error" | (string & {});
 }
 
 /** Data of `question.requested` and `question.resolved`. */
