@@ -24,6 +24,9 @@ pub struct Descriptor {
     pub stability: Stability,
     /// Whether a session can choose a variant of its model, such as a reasoning effort.
     pub has_model_variants: bool,
+    /// Models to offer while the agent is not installed and cannot be asked; empty where they depend on its configuration,
+    /// or on its mode. `default` is first where the agent has a model of this name.
+    pub fallback_models: &'static [&'static str],
     /// Whether the agent can use another model server, such as the scripted model. Otherwise it talks to its vendor's
     /// server only.
     pub has_custom_model: bool,
@@ -89,6 +92,7 @@ pub(crate) static CLAUDE: Descriptor = Descriptor {
     envelope_name: "claude_code",
     stability: Stability::Stable,
     has_model_variants: true,
+    fallback_models: &["default", "sonnet", "opus", "haiku"],
     has_custom_model: true,
 };
 
@@ -103,6 +107,7 @@ pub(crate) static CODEX: Descriptor = Descriptor {
     envelope_name: "codex",
     stability: Stability::Stable,
     has_model_variants: true,
+    fallback_models: &["gpt-6.1-sol", "gpt-6-sol", "gpt-6-luna", "gpt-5.5"],
     has_custom_model: true,
 };
 
@@ -128,6 +133,7 @@ pub(crate) static OPENCODE: Descriptor = Descriptor {
     envelope_name: "opencode",
     stability: Stability::Experimental,
     has_model_variants: true,
+    fallback_models: &[],
     has_custom_model: true,
 };
 
@@ -142,6 +148,7 @@ pub(crate) static AMP: Descriptor = Descriptor {
     envelope_name: "amp",
     stability: Stability::Experimental,
     has_model_variants: false,
+    fallback_models: &[],
     has_custom_model: false,
 };
 

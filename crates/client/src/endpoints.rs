@@ -9,8 +9,8 @@ use crate::follow::EventStream;
 use crate::frames::{FrameStream, TurnStream};
 use crate::types::{
     AgentInfo, AgentList, AgentModels, CreateSessionRequest, CreatedSession, EventPage, EventQuery, Health,
-    InstallRequest, MessageRequest, ModeInfo, ModeList, PermissionAnswer, SecretsRequest, SessionInfo, SessionPage,
-    SessionQuery, TurnQuery,
+    InstallRequest, InstallStatus, MessageRequest, ModeInfo, ModeList, PermissionAnswer, SecretsRequest, SessionInfo,
+    SessionPage, SessionQuery, TurnQuery,
 };
 
 /// # The server
@@ -51,6 +51,17 @@ impl Client {
     /// Installs an agent. Returns when it is installed.
     pub async fn install_agent(&self, agent: &str, install: &InstallRequest) -> Result<(), ClientError> {
         self.execute_empty(self.post(&["agents", agent, "install"])?.json(install)).await
+    }
+
+    /// Starts to install an agent, or joins the installation that runs. Does not wait for its end.
+    pub async fn start_install(&self, agent: &str, install: &InstallRequest) -> Result<InstallStatus, ClientError> {
+        let request = self.post(&["agents", agent, "install"])?.header("Prefer", "respond-async");
+        self.fetch(request.json(install)).await
+    }
+
+    /// Reads how far the last installation of an agent is.
+    pub async fn install_status(&self, agent: &str) -> Result<InstallStatus, ClientError> {
+        self.fetch(self.get(&["agents", agent, "install"])?).await
     }
 
     /// Lists the modes that a session of the agent can be created with.

@@ -43,8 +43,9 @@ pub use frames::{FrameStream, TurnStream};
 pub use interlingua_sse::{Event as SseEvent, Frame};
 pub use types::{
     AgentInfo, AgentModels, AttachedFile, CreateSessionRequest, CreatedSession, EventPage, EventQuery, Health,
-    InstallRequest, MessageRequest, ModeInfo, ModelInfo, PermissionAnswer, SecretsRequest, SessionInfo, SessionPage,
-    SessionQuery, SessionState, SharedProcess, SharedProcessState, TurnQuery,
+    InstallProgress, InstallRequest, InstallState, InstallStatus, MessageRequest, ModeInfo, ModelInfo,
+    PermissionAnswer, SecretsRequest, SessionInfo, SessionPage, SessionQuery, SessionState, SharedProcess,
+    SharedProcessState, TurnQuery,
 };
 
 #[cfg(doctest)]

@@ -95,6 +95,46 @@ pub struct InstallRequest {
     pub version: Option<String>,
 }
 
+/// The last installation of an agent since the server was started.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[non_exhaustive]
+pub struct InstallStatus {
+    /// How far it is.
+    pub state: InstallState,
+    /// How far a running installation is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<InstallProgress>,
+    /// Why it failed; `None` if it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// State of an installation.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum InstallState {
+    /// There was none.
+    None,
+    /// It runs.
+    Running,
+    /// It has finished.
+    Done,
+    /// It has failed.
+    Failed,
+    /// A state that this version does not know.
+    #[serde(untagged)]
+    Unknown(String),
+}
+
+/// How far an installation is.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[non_exhaustive]
+pub struct InstallProgress {
+    /// Number of bytes on disk so far.
+    pub bytes: u64,
+}
+
 /// The modes of an agent.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ModeList {
@@ -123,6 +163,9 @@ pub struct AgentModels {
     /// Model that is used when none is given; `None` if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_model: Option<String>,
+    /// Whether the agent is not installed and could not be asked: it may have other models.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fallback: bool,
 }
 
 /// A model that a session can be created with.

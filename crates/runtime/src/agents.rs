@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use interlingua_agents::Agent;
 use serde::Serialize;
 
 /// The state of an agent on this machine.
@@ -120,6 +121,9 @@ pub struct Model {
     pub default_variant: Option<String>,
 }
 
+/// Name of the model that some agents choose themselves.
+const DEFAULT_MODEL: &str = "default";
+
 /// The models of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -130,6 +134,17 @@ pub struct Models {
     /// The model that is used if none is given; `None` if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_model: Option<String>,
+    /// Whether the agent was not asked because it is not installed: it may have other models.
+    pub fallback: bool,
+}
+
+impl Models {
+    /// The models of an agent that is not installed, as far as they are known without asking it.
+    pub(crate) fn fallback(agent: &str) -> Self {
+        let known = Agent::from_id(agent).map(|agent| agent.descriptor().fallback_models).unwrap_or_default();
+        let models = known.iter().map(|id| Model { id: (*id).to_owned(), ..Model::default() }).collect();
+        Self { models, default_model: known.contains(&DEFAULT_MODEL).then(|| DEFAULT_MODEL.to_owned()), fallback: true }
+    }
 }
 
 /// What to install.

@@ -65,6 +65,9 @@ use crate::error::Refusal;
 use crate::mcp::McpServers;
 use crate::permission_mode::PermissionMode;
 
+/// Receives the number of bytes that an installation has on disk so far.
+pub type InstallProgress = Box<dyn FnMut(u64) + Send>;
+
 /// A boxed future that can be sent to another thread.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -122,8 +125,8 @@ pub trait Driver: Send + Sync + 'static {
     /// The models that a session can be created with. May ask the agent.
     fn models(self: Arc<Self>) -> BoxFuture<Result<Models, ServeError>>;
 
-    /// Installs the agent.
-    fn install(self: Arc<Self>, options: InstallOptions) -> BoxFuture<Result<(), String>>;
+    /// Installs the agent, and calls `progress` at intervals with the number of bytes on disk.
+    fn install(self: Arc<Self>, options: InstallOptions, progress: InstallProgress) -> BoxFuture<Result<(), String>>;
 
     /// How long an idle agent is kept. Zero where starting costs nothing.
     fn idle_timeout(&self) -> Duration {

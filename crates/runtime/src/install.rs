@@ -64,6 +64,11 @@ impl LaunchConfig {
     pub(crate) fn supervisor(&self) -> &Supervisor {
         &self.supervisor
     }
+
+    /// Folder for files that are needed only while agents run.
+    pub(crate) fn runtime_folder(&self) -> PathBuf {
+        self.data_folder.join("run")
+    }
 }
 
 /// Installs an agent, and calls `progress` at intervals with the number of bytes on disk.
@@ -80,6 +85,7 @@ pub async fn install(
         let known = Agent::ALL.map(Agent::id).to_vec();
         RuntimeError::UnsupportedAgent { agent: agent.to_owned(), known }
     })?;
+    check_version(options.version.as_deref())?;
     let installation = Installation::new(agent, config);
     match installation.install(options, progress).await {
         Ok(_) => Ok(installation.status()),
@@ -270,11 +276,11 @@ impl Installation {
         progress: impl FnMut(u64) + Send,
     ) -> Result<InstalledProgram, String> {
         let _guard = self.install_lock.lock().await;
-        let wanted = match options.version.or_else(|| self.pinned_version.clone()) {
-            Some(version) if is_version(&version) => version,
-            Some(version) => return Err(format!("expected a version such as 1.2.3, found {version:?}")),
-            None => return Err("no version was given, and this program has no default for the agent".to_owned()),
-        };
+        let wanted = options
+            .version
+            .or_else(|| self.pinned_version.clone())
+            .filter(|version| is_version(version))
+            .ok_or("no version was given, and this program has no default for the agent")?;
         if !options.reinstall
             && let Some(program) = self.find_installed(&wanted)
         {
@@ -363,6 +369,17 @@ impl Drop for StagingFolder {
 /// An environment without any keys.
 fn minimal_environment() -> Vec<(OsString, OsString)> {
     process_environment(&[], &[], &Environment::default())
+}
+
+/// Refuses a version that cannot be one. It becomes the name of a folder and an argument of npm.
+pub(crate) fn check_version(version: Option<&str>) -> Result<(), RuntimeError> {
+    match version.filter(|version| !is_version(version)) {
+        Some(version) => {
+            let detail = format!("expected a version such as 1.2.3, or a tag such as latest, found {version:?}");
+            Err(RuntimeError::field("version", detail))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Whether this can be a version, or a tag such as `latest`, and not a path or an address.

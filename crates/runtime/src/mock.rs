@@ -23,7 +23,8 @@ use interlingua_schema::{Message, NativeSessionId, SessionId};
 
 use crate::agents::{AgentStatus, InstallOptions, Mode, Model, Models};
 use crate::driver::{
-    BoxFuture, CommandReceiver, Driver, DriverCommand, OutputSender, ServeError, ServeOutcome, SessionSpec,
+    BoxFuture, CommandReceiver, Driver, DriverCommand, InstallProgress, OutputSender, ServeError, ServeOutcome,
+    SessionSpec,
 };
 use crate::error::Refusal;
 use crate::permission_mode::PermissionMode;
@@ -228,11 +229,11 @@ impl Driver for MockDriver {
 
     fn models(self: Arc<Self>) -> BoxFuture<Result<Models, ServeError>> {
         let model = Model { id: MODEL.to_owned(), name: Some("Mock".to_owned()), ..Model::default() };
-        let models = Models { models: vec![model], default_model: Some(MODEL.to_owned()) };
+        let models = Models { models: vec![model], default_model: Some(MODEL.to_owned()), fallback: false };
         Box::pin(std::future::ready(Ok(models)))
     }
 
-    fn install(self: Arc<Self>, install: InstallOptions) -> BoxFuture<Result<(), String>> {
+    fn install(self: Arc<Self>, install: InstallOptions, _: InstallProgress) -> BoxFuture<Result<(), String>> {
         let done = match install.version {
             Some(version) if version != VERSION => Err(format!("mock is built in and only has version {VERSION}")),
             _ => Ok(()),

@@ -23,6 +23,7 @@
 //! that does not read makes the agent wait. [`Process::send`] queues a line and never waits, so that driver and agent
 //! cannot wait for each other to read. [`Process::shutdown`] ends it.
 
+mod agent_processes;
 mod control;
 mod descendants;
 mod lines;
@@ -45,6 +46,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::driver_output::{OutputBatch, OutputSender};
+use agent_processes::RunningSupervisor;
+pub use agent_processes::{AgentSockets, has_running_agents};
 use control::{ControlSender, ReportReceiver};
 use lines::{Lines, Source};
 pub use supervise::supervise;
@@ -249,6 +252,8 @@ struct SupervisorChild {
     reports: ReportReceiver,
     /// The agent, which is the leader of a process group.
     agent: Option<Pid>,
+    /// Kept until all its processes are gone.
+    _running: Option<RunningSupervisor>,
 }
 
 impl SupervisorChild {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use interlingua_schema::{Message, NativeSessionId, SessionId};
 use interlingua_store::{Session, SessionKey, Store, StoreError};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
 use crate::actors::SessionActors;
@@ -14,12 +14,17 @@ use crate::attachments;
 use crate::create::{CreateSession, StoredConfig};
 use crate::driver::{BoxFuture, Driver, PermissionReply, ServeError};
 use crate::error::RuntimeError;
+use crate::install::check_version;
+use crate::install_jobs::{InstallJob, InstallJobs, InstallStatus};
 use crate::secrets::{Secrets, SecretsBySession, SessionSecrets};
 use crate::session::{QuestionReply, ReplySender, SessionCommand};
 use crate::session_status::SessionStatus;
 
 /// Maximum length of a session id.
 const MAX_SESSION_ID_BYTES: usize = 256;
+
+/// How long a large message waits for another one.
+const LARGE_MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Options of a [`Runtime`].
 #[derive(Clone, Debug)]
@@ -91,6 +96,8 @@ pub(crate) struct Shared {
     pub(crate) actors: SessionActors,
     drivers: Vec<Arc<dyn Driver>>,
     secrets: Mutex<SecretsBySession>,
+    install_jobs: InstallJobs,
+    large_messages: Arc<Semaphore>,
 }
 
 /// A session that was created.
@@ -122,7 +129,15 @@ impl Runtime {
     /// Must be called inside a tokio runtime.
     #[must_use]
     pub fn start(store: Store, drivers: Vec<Arc<dyn Driver>>, options: RuntimeOptions) -> Self {
-        let shared = Shared { store, options, actors: SessionActors::default(), drivers, secrets: Mutex::default() };
+        let shared = Shared {
+            store,
+            options,
+            actors: SessionActors::default(),
+            drivers,
+            secrets: Mutex::default(),
+            install_jobs: InstallJobs::default(),
+            large_messages: Arc::new(Semaphore::new(1)),
+        };
         let runtime = Self { shared: Arc::new(shared) };
         let (recovering, task_guard) = (runtime.clone(), runtime.shared.actors.task_guard());
         tokio::spawn(async move {
@@ -165,13 +180,18 @@ impl Runtime {
         self.query(driver.id(), "modes", driver.modes()).await
     }
 
-    /// Lists the models of an agent.
+    /// Lists the models of an agent. For one that is not installed, those of the version that this program supports, as
+    /// far as they are known without asking it.
     ///
     /// # Errors
     /// If there is no such agent, or it has to be asked and does not answer.
     pub async fn models(&self, agent: &str) -> Result<Models, RuntimeError> {
         let driver = self.driver(agent)?;
-        self.query(driver.id(), "models", driver.models()).await
+        let agent = driver.id();
+        match self.query(agent, "models", driver.models()).await {
+            Err(RuntimeError::AgentNotInstalled { .. }) => Ok(Models::fallback(agent)),
+            models => models,
+        }
     }
 
     /// Waits for the answer of an agent, within the timeout. `subject` is what it lists.
@@ -189,14 +209,37 @@ impl Runtime {
         answer.map_err(|error| to_runtime_error(agent, error))
     }
 
-    /// Installs an agent.
+    /// Installs an agent, and waits until it is installed. A caller that leaves does not end the installation. Joins one
+    /// that runs with the same options.
     ///
     /// # Errors
-    /// If there is no such agent, or it cannot be installed.
+    /// If there is no such agent, the version is none, or it cannot be installed.
     pub async fn install(&self, agent: &str, options: InstallOptions) -> Result<(), RuntimeError> {
+        self.start_install_job(agent, options)?.wait().await
+    }
+
+    /// Starts to install an agent. [`install_status`](Self::install_status) tells how far it is.
+    ///
+    /// Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// If there is no such agent, or the version is none.
+    pub fn start_install(&self, agent: &str, options: InstallOptions) -> Result<(), RuntimeError> {
+        self.start_install_job(agent, options).map(drop)
+    }
+
+    fn start_install_job(&self, agent: &str, options: InstallOptions) -> Result<InstallJob, RuntimeError> {
         let driver = self.driver(agent)?;
-        let agent = driver.id();
-        driver.install(options).await.map_err(|reason| RuntimeError::InstallFailed { agent, reason })
+        check_version(options.version.as_deref())?;
+        Ok(self.shared.install_jobs.start(&driver, options))
+    }
+
+    /// The last installation of an agent since this runtime was started.
+    ///
+    /// # Errors
+    /// If there is no such agent.
+    pub fn install_status(&self, agent: &str) -> Result<InstallStatus, RuntimeError> {
+        Ok(self.shared.install_jobs.status(self.driver(agent)?.id()))
     }
 
     /// Creates a session. The first message starts its agent.
@@ -233,8 +276,7 @@ impl Runtime {
             let command = format!("interlingua agents install {agent}");
             return Err(RuntimeError::AgentNotInstalled { agent, command });
         }
-        let options = InstallOptions { reinstall: false, version };
-        Arc::clone(driver).install(options).await.map_err(|reason| RuntimeError::InstallFailed { agent, reason })
+        self.install(agent, InstallOptions { reinstall: false, version }).await
     }
 
     /// What a session is doing, and what it waits for. `session` is as it was read from the store.
@@ -373,6 +415,14 @@ impl Runtime {
     /// The values of a session that are in memory. Those from before a restart are not.
     pub(crate) fn session_secrets(&self, session: SessionKey) -> Secrets {
         self.secrets().get(&session).cloned().unwrap_or_default()
+    }
+
+    /// Waits until no other session is between taking a large message from its queue and having it in its stream. In
+    /// between, the text is in memory several times. Does not wait forever: an agent may never acknowledge its message.
+    pub(crate) async fn wait_for_large_message(&self) -> Option<OwnedSemaphorePermit> {
+        let room = Arc::clone(&self.shared.large_messages).acquire_owned();
+        // The semaphore is never closed.
+        timeout(LARGE_MESSAGE_TIMEOUT, room).await.ok()?.ok()
     }
 
     /// Forgets the values of a session that has ended.

@@ -34,6 +34,8 @@ use pending_append::PendingAppend;
 use replies::Replies;
 
 use crate::actors::SessionCommands;
+use crate::batch_channel::ByteLen as _;
+use crate::cpu_bound::{LARGE_TEXT_BYTES, run_cpu_bound};
 use crate::create::StoredConfig;
 use crate::driver::{Driver, DriverCommand, ServeOutcome};
 use crate::driver_output::now;
@@ -87,6 +89,8 @@ struct SessionActor {
     current_message: Option<CurrentMessage>,
     /// Whether the queue may hold messages.
     may_have_messages: bool,
+    /// Whether some of them may be large.
+    may_have_large_messages: bool,
     /// Callers that wait for the turns of queued messages.
     turn_waiters: HashMap<MessageId, oneshot::Sender<u64>>,
     replies: Replies,
@@ -184,17 +188,20 @@ impl SessionActor {
                 reply(reply_to, Ok(()));
             }
             SessionCommand::Message { message, reply_to, turn_start } => {
-                // A message with nothing before it in the queue need not be read back from the store.
-                let is_next = !self.is_busy() && !self.may_have_messages && !self.needs_secrets;
+                // A message with nothing before it in the queue need not be read back from the store. A large one is, when
+                // there is room for it.
+                let is_large = message.text.len() >= LARGE_TEXT_BYTES;
+                let is_next = !self.is_busy() && !self.may_have_messages && !self.needs_secrets && !is_large;
                 let copy = is_next.then(|| message.clone());
                 match self.runtime.shared.store.enqueue(self.session.key, message).await {
                     Ok(id) => {
                         reply(reply_to, Ok(()));
                         if let Some(message) = copy {
-                            return self.take_message(QueuedMessage::new(id, message), Some(turn_start)).await;
+                            return self.take_message(QueuedMessage::new(id, message), Some(turn_start), None).await;
                         }
                         self.turn_waiters.insert(id, turn_start);
                         self.may_have_messages = true;
+                        self.may_have_large_messages |= is_large;
                     }
                     Err(error) => reply(reply_to, Err(error.into())),
                 }
@@ -243,7 +250,8 @@ impl SessionActor {
         if serve_result.is_some() {
             self.connection = None;
         }
-        self.convert(&outputs);
+        let bytes = outputs.iter().map(|output| output.byte_len()).sum();
+        run_cpu_bound(bytes, || self.convert(&outputs));
         if let Some(result) = serve_result {
             self.finish_serve(result);
             self.close_background_commands();

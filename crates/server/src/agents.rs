@@ -2,8 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
-use interlingua_runtime::{AgentStatus, InstallOptions, ServerState};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use interlingua_runtime::{AgentStatus, InstallOptions, InstallState, InstallStatus, ServerState};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -116,24 +117,96 @@ pub(crate) struct InstallRequest {
     version: Option<String>,
 }
 
-/// Installs an agent. Answers when it is installed.
+/// Installs an agent. Answers when it is installed, or with `Prefer: respond-async` at once. The installation goes on when
+/// the client leaves. A second request for the same version joins the first one.
 #[utoipa::path(
     post,
     path = "/v1/agents/{agent}/install",
     tag = "agents",
     operation_id = "installAgent",
-    params(("agent" = String, Path, description = "Agent id")),
+    params(
+        ("agent" = String, Path, description = "Agent id"),
+        ("Prefer" = Option<String>, Header, description = "`respond-async`: do not wait for the installation"),
+    ),
     request_body(content = Option<InstallRequest>),
-    responses((status = 204, description = "The agent is installed"))
+    responses(
+        (status = 204, description = "The agent is installed"),
+        (status = 202, description = "The installation runs; asked for with `Prefer: respond-async`", body = InstallInfo),
+    )
 )]
 pub(crate) async fn install(
     State(app): State<App>,
     AgentPath(agent): AgentPath,
+    headers: HeaderMap,
     OptionalJsonBody(request): OptionalJsonBody<InstallRequest>,
-) -> Result<StatusCode, Problem> {
+) -> Result<Response, Problem> {
     let install = InstallOptions::new(request.version, request.reinstall.unwrap_or_default());
+    if prefers_async(&headers) {
+        app.runtime().start_install(&agent, install)?;
+        let info = InstallInfo::from(app.runtime().install_status(&agent)?);
+        let applied = [(HeaderName::from_static("preference-applied"), "respond-async")];
+        return Ok((StatusCode::ACCEPTED, applied, Json(info)).into_response());
+    }
     app.runtime().install(&agent, install).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Whether a request has the preference `respond-async` (RFC 7240).
+fn prefers_async(headers: &HeaderMap) -> bool {
+    let values = headers.get_all("prefer").into_iter().filter_map(|value| value.to_str().ok());
+    let mut preferences = values.flat_map(|value| value.split(','));
+    preferences.any(|preference| {
+        let name = preference.split([';', '=']).next().unwrap_or_default();
+        name.trim().eq_ignore_ascii_case("respond-async")
+    })
+}
+
+/// The last installation of an agent since the server was started.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct InstallInfo {
+    /// `none`, `running`, `done` or `failed`.
+    #[schema(value_type = String, example = "running")]
+    state: InstallState,
+    /// How far a running installation is; omitted in other states.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<InstallProgressInfo>,
+    /// Why the installation failed; omitted in other states.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+/// How far an installation is. Its total size is not known.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct InstallProgressInfo {
+    /// Number of bytes on disk so far.
+    bytes: u64,
+}
+
+impl From<InstallStatus> for InstallInfo {
+    fn from(status: InstallStatus) -> Self {
+        let is_running = status.state == InstallState::Running;
+        Self {
+            state: status.state,
+            progress: is_running.then_some(InstallProgressInfo { bytes: status.bytes }),
+            message: status.failure,
+        }
+    }
+}
+
+/// Reads how far the last installation of an agent is.
+#[utoipa::path(
+    get,
+    path = "/v1/agents/{agent}/install",
+    tag = "agents",
+    operation_id = "getInstall",
+    params(("agent" = String, Path, description = "Agent id")),
+    responses((status = 200, description = "The last installation since the server was started", body = InstallInfo))
+)]
+pub(crate) async fn install_status(
+    State(app): State<App>,
+    AgentPath(agent): AgentPath,
+) -> Result<Json<InstallInfo>, Problem> {
+    Ok(Json(app.runtime().install_status(&agent)?.into()))
 }
 
 /// The modes of an agent.
@@ -177,6 +250,9 @@ pub(crate) struct ModelList {
     /// Model that is used when none is given; omitted if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     default_model: Option<String>,
+    /// True if the agent is not installed, so that it could not be asked: it may have other models. Otherwise omitted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    fallback: bool,
 }
 
 /// A model that a session can be created with.
@@ -213,5 +289,9 @@ pub(crate) async fn models(State(app): State<App>, AgentPath(agent): AgentPath) 
         variants: model.variants,
         default_variant: model.default_variant,
     };
-    Ok(Json(ModelList { models: models.models.into_iter().map(info).collect(), default_model: models.default_model }))
+    Ok(Json(ModelList {
+        models: models.models.into_iter().map(info).collect(),
+        default_model: models.default_model,
+        fallback: models.fallback,
+    }))
 }

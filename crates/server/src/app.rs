@@ -5,11 +5,12 @@ use std::sync::Arc;
 use interlingua_runtime::Runtime;
 use interlingua_schema::SessionId;
 use interlingua_store::{Session, Store};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::ServerConfig;
 use crate::metrics::Metrics;
 use crate::problem::Problem;
+use crate::request_body::LARGE_BODIES_KIB;
 
 /// State that is shared by all handlers. Cloning it copies a pointer.
 #[derive(Clone)]
@@ -21,11 +22,19 @@ struct Shared {
     store: Store,
     metrics: Arc<Metrics>,
     closing: watch::Receiver<bool>,
+    large_bodies: Semaphore,
 }
 
 impl App {
     pub(crate) fn new(config: ServerConfig, runtime: Runtime, store: Store, closing: watch::Receiver<bool>) -> Self {
-        Self(Arc::new(Shared { config, runtime, store, metrics: Arc::default(), closing }))
+        Self(Arc::new(Shared {
+            config,
+            runtime,
+            store,
+            metrics: Arc::default(),
+            closing,
+            large_bodies: Semaphore::new(LARGE_BODIES_KIB),
+        }))
     }
 
     pub(crate) fn config(&self) -> &ServerConfig {
@@ -42,6 +51,11 @@ impl App {
 
     pub(crate) fn metrics(&self) -> &Arc<Metrics> {
         &self.0.metrics
+    }
+
+    /// Permits for the memory that large request bodies take, one per KiB.
+    pub(crate) fn large_bodies(&self) -> &Semaphore {
+        &self.0.large_bodies
     }
 
     /// Becomes true when the server shuts down.

@@ -1,17 +1,23 @@
 //! Extractors of JSON request bodies.
 
-use axum::body::{Body, Bytes};
+use std::time::Duration;
+
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
 use http_body_util::BodyExt;
+use interlingua_runtime::run_cpu_bound;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use tokio::time::timeout;
 
 use crate::known_names::expect_known;
 use crate::object::{Object, field_names, object_keys};
 use crate::problem::{Problem, ProblemKind};
 
 const MIB: usize = 1024 * 1024;
+
+/// How long a client may take to send the next part of a body.
+const BODY_READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A JSON body of at most `MAX_MIB` MiB.
 pub(crate) struct JsonBody<T, const MAX_MIB: usize = 1>(pub(crate) T);
@@ -28,7 +34,7 @@ impl<T: DeserializeOwned, S: Send + Sync, const MAX_MIB: usize> FromRequest<S> f
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         check_content_type(request.headers())?;
         let bytes = read_body(request, MAX_MIB * MIB).await?;
-        parse(&bytes).map(Self)
+        run_cpu_bound(bytes.len(), || parse(&bytes)).map(Self)
     }
 }
 
@@ -79,9 +85,6 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 /// Reads a body of at most `max_bytes`.
-///
-/// The rest of a body that is too large is read and discarded, up to a limit: a client that is still sending when the
-/// connection closes would not receive the answer.
 async fn read_body(request: Request, max_bytes: usize) -> Result<Vec<u8>, Problem> {
     let (parts, mut body) = request.into_parts();
     let declared = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
@@ -92,28 +95,18 @@ async fn read_body(request: Request, max_bytes: usize) -> Result<Vec<u8>, Proble
         return Err(too_large(max_bytes));
     }
     let mut bytes = Vec::with_capacity(declared.min(max_bytes).min(MIB));
-    while let Some(frame) = body.frame().await {
+    loop {
+        let frame =
+            timeout(BODY_READ_TIMEOUT, body.frame()).await.map_err(|_| Problem::request_timeout(BODY_READ_TIMEOUT))?;
+        let Some(frame) = frame else { return Ok(bytes) };
         let frame = frame.map_err(|error| {
             Problem::new(ProblemKind::StreamError, format!("the request body was cut off: {error}"))
         })?;
         let Some(data) = frame.data_ref() else { continue };
         if bytes.len() + data.len() > max_bytes {
-            drop(bytes);
-            discard(body, 2 * max_bytes).await;
             return Err(too_large(max_bytes));
         }
         bytes.extend_from_slice(data);
-    }
-    Ok(bytes)
-}
-
-async fn discard(mut body: Body, max_bytes: usize) {
-    let mut discarded = 0;
-    while let Some(Ok(frame)) = body.frame().await {
-        discarded += frame.data_ref().map_or(0, Bytes::len);
-        if discarded > max_bytes {
-            return;
-        }
     }
 }
 

@@ -6,7 +6,8 @@
 //! on the disk, not in memory.
 //!
 //! ```text
-//! request ─▶ request log ─▶ Host, Origin ─▶ CORS ─▶ token ─▶ handler ─▶ runtime (writes), store (reads)
+//! connection ─▶ not from an agent ─▶ request ─▶ request log ─▶ Host, Origin ─▶ CORS ─▶ token ─▶ handler
+//!                                                                  handler ─▶ runtime (writes), store (reads)
 //! ```
 //!
 //! [`serve`] runs the server on a listener until its shutdown future completes. It then accepts no more connections,
@@ -29,14 +30,18 @@ mod object;
 mod openapi;
 mod origin;
 mod path;
+mod peer;
 mod problem;
 mod query;
+mod request_body;
 mod request_log;
 mod requests;
 mod router;
 mod secrets;
 mod serve;
 mod sessions;
+#[cfg(target_os = "linux")]
+mod socket_lookup;
 mod sse;
 
 pub use config::{Access, ServerConfig, Token, TokenError, WebOrigin, WebOriginError};

@@ -21,6 +21,7 @@ use crate::{agents, documents, events, health, messages, metrics, problem, reque
         health::get_health,
         agents::list,
         agents::install,
+        agents::install_status,
         agents::modes,
         agents::models,
         sessions::list,

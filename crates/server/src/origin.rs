@@ -2,7 +2,7 @@
 //!
 //! A browser lets any page send requests to `127.0.0.1`. A page whose host name resolves to that address (DNS
 //! rebinding) may even read the answers. The first kind of request is recognised by its `Origin`, the second by its
-//! `Host`.
+//! `Host`. The `GET` requests of images and links have no `Origin`; browsers mark them with `Sec-Fetch-Site`.
 
 use std::net::IpAddr;
 
@@ -38,7 +38,7 @@ fn check_origin(config: &ServerConfig, uri: &Uri, headers: &HeaderMap) -> Result
         forbidden("without a token the server accepts only localhost, 127.0.0.1 and [::1] as Host".to_owned())
     })?;
     let Some(origin) = headers.get(ORIGIN) else {
-        return Ok(());
+        return check_fetch_site(config, headers);
     };
     let origin = String::from_utf8_lossy(origin.as_bytes());
     let is_own = origin.strip_prefix("http://").is_some_and(|rest| rest.eq_ignore_ascii_case(host.as_str()));
@@ -50,6 +50,23 @@ fn check_origin(config: &ServerConfig, uri: &Uri, headers: &HeaderMap) -> Result
     )))
 }
 
+/// Checks a request without `Origin`. Browsers send none with the GET requests of images, scripts and navigation, but
+/// say that they come from another site.
+fn check_fetch_site(config: &ServerConfig, headers: &HeaderMap) -> Result<(), Problem> {
+    let is_cross_site = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+    // Without an `Origin`, an allowed page cannot be told from another one. It sends one with `fetch` and `EventSource`.
+    if !is_cross_site {
+        return Ok(());
+    }
+    let allowed = if config.allowed_origins.is_empty() {
+        "start it with --cors-allow-origin to allow one"
+    } else {
+        "an allowed page has to use fetch or EventSource, so that the request has an Origin"
+    };
+    let detail = format!("web pages of other sites may not use this server; {allowed}");
+    Err(Problem::new(ProblemKind::ForbiddenOrigin, detail))
+}
+
 fn is_loopback(authority: &Authority) -> bool {
     let host = authority.host();
     let address = host.trim_start_matches('[').trim_end_matches(']');
@@ -59,6 +76,8 @@ fn is_loopback(authority: &Authority) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
     use super::*;
 
     fn is_allowed(host: Option<&str>, origin: Option<&str>) -> bool {
@@ -93,6 +112,20 @@ mod tests {
             ["null", "http://localhost", "http://localhost:9", "https://localhost:2468", "https://evil.example"]
         {
             assert!(!is_allowed(host, Some(origin)), "{origin}");
+        }
+    }
+
+    #[test]
+    fn requests_of_other_sites_without_an_origin_are_refused() {
+        let config = ServerConfig::new(Access::Loopback);
+        let check = |site: &'static str| {
+            let headers = [(HOST, "localhost"), (HeaderName::from_static("sec-fetch-site"), site)];
+            let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value))).into_iter().collect();
+            check_origin(&config, &Uri::from_static("/v1/agents"), &headers)
+        };
+        assert!(check("cross-site").is_err());
+        for site in ["same-origin", "same-site", "none"] {
+            assert!(check(site).is_ok(), "{site}");
         }
     }
 

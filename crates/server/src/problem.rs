@@ -1,5 +1,7 @@
 //! Problem documents (RFC 9457): the errors of the API.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{Method, StatusCode, Uri};
@@ -170,6 +172,12 @@ impl Problem {
     /// Whether the body is JSON, but not of the shape that the endpoint expects.
     pub(crate) fn is_unprocessable(&self) -> bool {
         self.status == StatusCode::UNPROCESSABLE_ENTITY
+    }
+
+    /// The client did not send the next part of the body in time (408).
+    pub(crate) fn request_timeout(limit: Duration) -> Self {
+        let detail = format!("no part of the request body arrived within {} s", limit.as_secs());
+        Self { status: StatusCode::REQUEST_TIMEOUT, ..Self::new(ProblemKind::Timeout, detail) }
     }
 
     pub(crate) fn session_not_found(id: &SessionId) -> Self {

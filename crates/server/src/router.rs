@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName};
 use axum::http::{HeaderValue, Method};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::IntoResponse;
 use axum::routing::{get, post, put};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -16,6 +16,7 @@ use crate::app::App;
 use crate::config::ServerConfig;
 use crate::origin::reject_foreign_pages;
 use crate::problem::{handler_panicked, method_not_allowed, not_found};
+use crate::request_body::{discard_unread_body, limit_large_bodies};
 use crate::request_log::log_request;
 use crate::{agents, documents, events, health, messages, metrics, requests, secrets, sessions};
 
@@ -24,7 +25,7 @@ pub(crate) fn router(app: App) -> Router {
     let router = Router::new()
         .route("/v1/health", get(health::get_health))
         .route("/v1/agents", get(agents::list))
-        .route("/v1/agents/{agent}/install", post(agents::install))
+        .route("/v1/agents/{agent}/install", get(agents::install_status).post(agents::install))
         .route("/v1/agents/{agent}/modes", get(agents::modes))
         .route("/v1/agents/{agent}/models", get(agents::models))
         .route("/v1/sessions", get(sessions::list))
@@ -44,16 +45,22 @@ pub(crate) fn router(app: App) -> Router {
         .route("/metrics", get(metrics::get_metrics))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn_with_state(app.clone(), limit_large_bodies))
         .layer(from_fn_with_state(app.clone(), require_token));
     let router = match cors(app.config()) {
         Some(cors) => router.layer(cors),
         None => router,
     };
-    router
+    let router = router
         .layer(from_fn_with_state(app.clone(), reject_foreign_pages))
         .layer(CatchPanicLayer::custom(|_| handler_panicked().into_response()))
-        .layer(from_fn_with_state(app.clone(), log_request))
-        .with_state(app)
+        .with_state(app.clone());
+    with_request_layers(app, router)
+}
+
+/// Adds what happens to every request, also to those on connections that are refused.
+pub(crate) fn with_request_layers(app: App, router: Router) -> Router {
+    router.layer(from_fn(discard_unread_body)).layer(from_fn_with_state(app, log_request))
 }
 
 /// CORS for web pages of the allowed origins, which may send their token.

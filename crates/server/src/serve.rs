@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use interlingua_runtime::Runtime;
 use interlingua_store::Store;
@@ -19,13 +19,21 @@ use tokio::time::{sleep, timeout};
 
 use crate::app::App;
 use crate::config::ServerConfig;
-use crate::router::router;
+use crate::peer::{PeerCheck, refusal_router};
+use crate::problem::{Problem, ProblemKind};
+use crate::router::{router, with_request_layers};
 
 /// Size of a connection's write buffer, and maximum size of a request head.
 const CONNECTION_BUFFER_BYTES: usize = 16 * 1024;
 
 /// Time for a client to send a request head, which is also the time that a connection may be idle.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Maximum number of open connections. Further ones are told to come back later.
+const MAX_CONNECTIONS: usize = 4096;
+
+/// Maximum number of connections that are told to come back later. No more are accepted until one of them ends.
+const MAX_REFUSED_CONNECTIONS: usize = 64;
 
 /// Time for running requests to finish after the shutdown started.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
@@ -65,16 +73,28 @@ pub async fn serve(
     config.check_address(listener.local_addr()?)?;
     raise_file_limit();
     let (close, closing) = watch::channel(false);
-    let router = router(App::new(config, runtime, store, closing));
+    let app = App::new(config, runtime, store, closing);
+    let overloaded = with_request_layers(app.clone(), Router::new().fallback(too_many_connections));
+    let router = router(app.clone());
+    let peers = PeerCheck::default();
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
         tokio::select! {
             () = &mut shutdown => break,
-            accepted = listener.accept() => match accepted {
+            accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS + MAX_REFUSED_CONNECTIONS => match accepted {
+                Ok((stream, _)) if connections.len() >= MAX_CONNECTIONS => {
+                    tracing::warn!(limit = MAX_CONNECTIONS, "too many connections; refusing one");
+                    connections.spawn(serve_connection(stream, overloaded.clone(), graceful.watcher(), false));
+                }
                 Ok((stream, _)) => {
-                    connections.spawn(serve_connection(stream, router.clone(), &graceful));
+                    let (app, router, peers, watcher) = (app.clone(), router.clone(), peers.clone(), graceful.watcher());
+                    connections.spawn(async move {
+                        let peer = peers.check(&stream).await;
+                        let router = refusal_router(peer).map_or(router, |refusal| with_request_layers(app, refusal));
+                        serve_connection(stream, router, watcher, true).await;
+                    });
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection; retrying");
@@ -104,11 +124,7 @@ fn raise_file_limit() {
 }
 
 /// Serves one connection.
-fn serve_connection(
-    stream: TcpStream,
-    router: Router,
-    graceful: &GracefulShutdown,
-) -> impl Future<Output = ()> + Send + use<> {
+async fn serve_connection(stream: TcpStream, router: Router, watcher: Watcher, keep_alive: bool) {
     // Events are sent at once instead of waiting for a full packet.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
@@ -116,12 +132,16 @@ fn serve_connection(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE_TIMEOUT)
+        .keep_alive(keep_alive)
         .max_buf_size(CONNECTION_BUFFER_BYTES)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    let served = graceful.watch(connection);
-    async move {
-        if let Err(error) = served.await {
-            tracing::debug!(%error, "connection failed");
-        }
+    if let Err(error) = watcher.watch(connection).await {
+        tracing::debug!(%error, "connection failed");
     }
+}
+
+/// Answers requests on connections beyond the limit.
+async fn too_many_connections() -> Problem {
+    let detail = format!("the server has {MAX_CONNECTIONS} open connections; close some, or try again later");
+    Problem::new(ProblemKind::Unavailable, detail)
 }

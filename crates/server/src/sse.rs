@@ -11,7 +11,7 @@ use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use interlingua_runtime::SentMessage;
+use interlingua_runtime::{SentMessage, run_cpu_bound};
 use interlingua_sse::{HEARTBEAT, HEARTBEAT_INTERVAL};
 use interlingua_store::{Batch, EventReader, RawPayloads, SessionKey, StoreError};
 use serde::Deserialize;
@@ -80,7 +80,7 @@ impl SseStream {
                 },
                 Source::Reading(reader) => tokio::select! {
                     batch = reader.next() => match batch {
-                        Ok(Some(batch)) => break Ok(self.frames(batch)),
+                        Ok(Some(batch)) => break Ok(run_cpu_bound(batch.byte_len(), || self.frames(batch))),
                         Ok(None) => return None,
                         Err(error) => break Err(error),
                     },

@@ -41,13 +41,17 @@ const API_KEY: &str = "AMP_API_KEY";
 /// Amp.
 pub(crate) struct AmpAgent {
     installation: Installation,
+    /// Folder for the MCP configurations of running turns.
+    mcp_folder: PathBuf,
     /// The flags that programs support.
     supported_flags: Mutex<HashMap<PathBuf, SupportedFlags>>,
 }
 
 impl AmpAgent {
     pub(crate) fn new(config: &LaunchConfig) -> Self {
-        Self { installation: Installation::new(Self::AGENT, config), supported_flags: Mutex::default() }
+        let mcp_folder = config.runtime_folder().join(Self::AGENT.id());
+        McpConfig::sweep(&mcp_folder);
+        Self { installation: Installation::new(Self::AGENT, config), mcp_folder, supported_flags: Mutex::default() }
     }
 
     async fn run(
@@ -103,7 +107,7 @@ impl AmpAgent {
                 return Ok(None);
             }
         };
-        let mcp = McpConfig::write(&spec.mcp)
+        let mcp = McpConfig::write(&self.mcp_folder, &spec.mcp)
             .map_err(|error| ServeError::Unavailable(format!("cannot write the MCP configuration for Amp: {error}")))?;
         let args = options::command_line(spec, thread, &delivery, mcp.as_ref(), &flags);
         let command_line =

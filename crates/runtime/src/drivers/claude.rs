@@ -144,7 +144,7 @@ fn to_models(offered: ControlInitializeResponse) -> Models {
         })
     };
     let models: Vec<Model> = offered.models.unwrap_or_default().into_iter().filter_map(model).collect();
-    Models { default_model: models.first().map(|model| model.id.clone()), models }
+    Models { default_model: models.first().map(|model| model.id.clone()), models, fallback: false }
 }
 
 /// A session with its process.

@@ -175,7 +175,7 @@ fn to_models(offered: Vec<OfferedModel>) -> Models {
             default_variant: model.default_reasoning_effort,
         })
     });
-    Models { models: models.collect(), default_model }
+    Models { models: models.collect(), default_model, fallback: false }
 }
 
 impl InstalledAgent for CodexAgent {

@@ -8,7 +8,9 @@ use interlingua_schema::Message;
 
 use crate::agents::{AgentStatus, InstallOptions, Mode, Models, ServerStatus};
 use crate::attachments;
-use crate::driver::{BoxFuture, CommandReceiver, Driver, OutputSender, ServeError, ServeOutcome, SessionSpec};
+use crate::driver::{
+    BoxFuture, CommandReceiver, Driver, InstallProgress, OutputSender, ServeError, ServeOutcome, SessionSpec,
+};
 use crate::error::Refusal;
 use crate::install::Installation;
 
@@ -86,8 +88,8 @@ impl<A: InstalledAgent> Driver for InstalledDriver<A> {
         Box::pin(async move { self.0.models().await })
     }
 
-    fn install(self: Arc<Self>, install: InstallOptions) -> BoxFuture<Result<(), String>> {
-        Box::pin(async move { self.0.installation().install(install, |_| {}).await.map(drop) })
+    fn install(self: Arc<Self>, install: InstallOptions, progress: InstallProgress) -> BoxFuture<Result<(), String>> {
+        Box::pin(async move { self.0.installation().install(install, progress).await.map(drop) })
     }
 
     fn idle_timeout(&self) -> Duration {

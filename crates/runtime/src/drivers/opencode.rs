@@ -188,7 +188,7 @@ fn to_models(offered: ProviderListResponse, configuration: Config) -> Models {
             default_variant: None,
         })
     });
-    Models { models: models.collect(), default_model: configuration.model.or(only) }
+    Models { models: models.collect(), default_model: configuration.model.or(only), fallback: false }
 }
 
 impl InstalledAgent for OpenCodeAgent {

@@ -35,6 +35,9 @@ pub fn supervise() -> io::Result<()> {
 }
 
 async fn run() -> io::Result<()> {
+    // The environment of the agent, which is ours too, is not for other agents of the same user.
+    #[cfg(target_os = "linux")]
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
     // Ctrl-C in the server's terminal is for the server, which then stops the agents in order.
     let _ = rustix::process::setsid();
     #[cfg(target_os = "linux")]

@@ -12,6 +12,7 @@ use tokio::net::unix::pipe;
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use super::agent_processes::RunningSupervisor;
 use super::control::{self, ControlSender, Report, ReportReceiver};
 use super::{Process, SupervisorChild};
 
@@ -91,6 +92,7 @@ impl Supervisor {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
+        let running = child.id().map(RunningSupervisor::register);
         control::send_streams(&socket, &[agent_stdin.into(), agent_stdout.into(), agent_stderr.into()])?;
         socket.set_nonblocking(true)?;
         let (reports, control) = tokio::net::UnixStream::from_std(socket)?.into_split();
@@ -113,7 +115,7 @@ impl Supervisor {
             pipe::Receiver::from_owned_fd(stdout.into())?,
             pipe::Receiver::from_owned_fd(stderr.into())?,
             control,
-            SupervisorChild { child, reports, agent },
+            SupervisorChild { child, reports, agent, _running: running },
         )))
     }
 }

@@ -11,6 +11,7 @@ use interlingua_store::{PendingWrite, StoreError};
 
 use super::pending_append::TurnStart;
 use super::{Phase, SessionActor, reply};
+use crate::cpu_bound::run_cpu_bound;
 use crate::error::RuntimeError;
 
 /// An append that the store has not committed yet.
@@ -37,7 +38,9 @@ impl SessionActor {
         }
         let busy = self.phase == Phase::Turn || !self.open_work.is_empty();
         let changed = (busy != self.stored_busy).then_some(busy);
-        if let Some((append, turn_starts)) = self.pending.take(changed) {
+        let message_bytes = self.current_message.as_ref().map_or(0, |current| current.message.text.len());
+        let bytes = self.pending.bytes + message_bytes;
+        if let Some((append, turn_starts)) = run_cpu_bound(bytes, || self.pending.take(changed)) {
             self.stored_busy = busy;
             let write = self.runtime.shared.store.append(self.session.key, append);
             self.in_flight = Some(InFlightAppend { write, turn_starts });

@@ -3,7 +3,7 @@
 use interlingua_convert::PromptDraft;
 use interlingua_schema::{ContentPart, FileAction, Message};
 use interlingua_store::{MessageId, QueuedMessage};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// The message that was sent to the driver last, until its turn has ended.
 #[derive(Debug)]
@@ -20,10 +20,16 @@ pub(super) struct CurrentMessage {
     pub(super) has_driver_acted: bool,
     /// Whether it was sent to the driver a second time.
     pub(super) is_retried: bool,
+    /// Room for a large message, until the stream has it.
+    room: Option<OwnedSemaphorePermit>,
 }
 
 impl CurrentMessage {
-    pub(super) fn new(queued: QueuedMessage, turn_waiter: Option<oneshot::Sender<u64>>) -> Self {
+    pub(super) fn new(
+        queued: QueuedMessage,
+        turn_waiter: Option<oneshot::Sender<u64>>,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Self {
         Self {
             id: queued.id,
             message: queued.message,
@@ -32,6 +38,16 @@ impl CurrentMessage {
             is_in_stream: false,
             has_driver_acted: false,
             is_retried: false,
+            room,
+        }
+    }
+
+    /// Releases the text and the room for it. The stream has the message, and the driver has acted on it, so it is not
+    /// needed any more.
+    pub(super) fn release_text(&mut self) {
+        self.room = None;
+        if self.has_driver_acted {
+            self.message.text = String::new();
         }
     }
 

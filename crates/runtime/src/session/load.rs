@@ -67,6 +67,7 @@ impl SessionActor {
             connection: None,
             current_message: None,
             may_have_messages: true,
+            may_have_large_messages: true,
             turn_waiters: HashMap::new(),
             replies: Replies::default(),
             interrupt: None,

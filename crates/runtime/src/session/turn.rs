@@ -3,13 +3,14 @@
 use interlingua_convert::{Failure, Input, SessionDrafts, StreamEnd, TurnEnd};
 use interlingua_schema::{ErrorCode, EventData, ItemKind, Role, TurnStatus};
 use interlingua_store::QueuedMessage;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
 use super::connection::{Connection, ServeResult};
 use super::current_message::CurrentMessage;
 use super::{Phase, Replies, SessionActor};
 use crate::batch_channel::ByteLen as _;
+use crate::cpu_bound::LARGE_TEXT_BYTES;
 use crate::driver::{DriverCommand, ServeError, ServeOutcome, SessionSpec};
 use crate::driver_output::{DriverOutput, TimedOutput, now};
 use crate::error::RuntimeError;
@@ -17,24 +18,28 @@ use crate::error::RuntimeError;
 impl SessionActor {
     /// Takes the first message from the queue and sends it to the agent.
     pub(super) async fn take_next_message(&mut self) -> Result<(), RuntimeError> {
+        let room = if self.may_have_large_messages { self.runtime.wait_for_large_message().await } else { None };
         let Some(queued) = self.runtime.shared.store.next_message(self.session.key).await? else {
             self.may_have_messages = false;
+            self.may_have_large_messages = false;
             return Ok(());
         };
+        let room = room.filter(|_| queued.message.text.len() >= LARGE_TEXT_BYTES);
         let turn_waiter = self.turn_waiters.remove(&queued.id);
-        self.take_message(queued, turn_waiter).await
+        self.take_message(queued, turn_waiter, room).await
     }
 
-    /// Sends a message, which is the first of the queue, to the agent.
+    /// Sends a message, which is the first of the queue, to the agent. `room` is kept until the stream has it.
     pub(super) async fn take_message(
         &mut self,
         queued: QueuedMessage,
         turn_waiter: Option<oneshot::Sender<u64>>,
+        room: Option<OwnedSemaphorePermit>,
     ) -> Result<(), RuntimeError> {
         if self.connection.as_ref().is_some_and(|connection| connection.is_outdated) {
             self.stop_idle_agent().await?;
         }
-        self.current_message = Some(CurrentMessage::new(queued, turn_waiter));
+        self.current_message = Some(CurrentMessage::new(queued, turn_waiter, room));
         self.send_current_message();
         self.commit().await
     }
@@ -223,6 +228,7 @@ impl SessionActor {
                     let current = self.current_message.as_mut();
                     if let Some(current) = current.filter(|current| is_user_message && !current.is_in_stream) {
                         current.is_in_stream = true;
+                        current.release_text();
                         pending.dequeued.push(current.id);
                         let starts_after = current.turn_starts_after.unwrap_or(event.sequence - 1);
                         pending.turn_starts.extend(current.turn_waiter.take().map(|waiter| (waiter, starts_after)));

@@ -1,11 +1,12 @@
 //! Agents that fail, do not answer or cannot be installed, and a request body that is cut off.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use interlingua_convert::Converter;
 use interlingua_runtime::driver::{
-    BoxFuture, CommandReceiver, Driver, OutputSender, ServeError, ServeOutcome, SessionSpec,
+    BoxFuture, CommandReceiver, Driver, InstallProgress, OutputSender, ServeError, ServeOutcome, SessionSpec,
 };
 use interlingua_runtime::mock::MockDriver;
 use interlingua_runtime::{AgentStatus, InstallOptions, Mode, Models, Refusal, RuntimeOptions};
@@ -43,7 +44,7 @@ impl Driver for FailingAgent {
         Box::pin(std::future::pending())
     }
 
-    fn install(self: Arc<Self>, _: InstallOptions) -> BoxFuture<Result<(), String>> {
+    fn install(self: Arc<Self>, _: InstallOptions, _: InstallProgress) -> BoxFuture<Result<(), String>> {
         Box::pin(async { Err("the version does not exist".to_owned()) })
     }
 
@@ -83,6 +84,123 @@ async fn a_failed_install_is_502_with_the_reason() {
     let document =
         expect_problem(server.post("/v1/agents/failing/install", json!({})).await, 502, "install_failed").await;
     assert!(document["detail"].as_str().unwrap().contains("version does not exist"), "{document}");
+}
+
+/// An agent whose installation takes until it is told to end.
+struct SlowInstall {
+    started: AtomicUsize,
+    finish: tokio::sync::Semaphore,
+}
+
+#[derive(Clone)]
+struct SlowAgent(Arc<SlowInstall>);
+
+impl Driver for SlowAgent {
+    fn id(&self) -> &'static str {
+        "slow"
+    }
+
+    fn converter(&self) -> Box<dyn Converter> {
+        MockDriver::new().converter()
+    }
+
+    fn status(&self) -> AgentStatus {
+        AgentStatus::new("slow", false)
+    }
+
+    fn check(&self, _: &SessionSpec) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn modes(self: Arc<Self>) -> BoxFuture<Result<Vec<Mode>, ServeError>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn models(self: Arc<Self>) -> BoxFuture<Result<Models, ServeError>> {
+        let missing = ServeError::NotInstalled { agent: "slow", command: "install it".to_owned() };
+        Box::pin(std::future::ready(Err(missing)))
+    }
+
+    fn install(
+        self: Arc<Self>,
+        options: InstallOptions,
+        mut progress: InstallProgress,
+    ) -> BoxFuture<Result<(), String>> {
+        let install = Arc::clone(&self.0);
+        Box::pin(async move {
+            install.started.fetch_add(1, Ordering::SeqCst);
+            progress(4096);
+            install.finish.acquire().await.unwrap().forget();
+            if options.version.as_deref() == Some("0.0.0") {
+                Err("there is no version 0.0.0".to_owned())
+            } else {
+                Ok(())
+            }
+        })
+    }
+
+    fn serve(
+        self: Arc<Self>,
+        _: SessionSpec,
+        _: CommandReceiver,
+        _: OutputSender,
+    ) -> BoxFuture<Result<ServeOutcome, ServeError>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn an_installation_goes_on_without_its_client_and_can_be_joined() {
+    let finish = tokio::sync::Semaphore::new(0);
+    let agent = SlowAgent(Arc::new(SlowInstall { started: AtomicUsize::new(0), finish }));
+    let server = start_server_for_agent(Arc::new(agent.clone()), RuntimeOptions::default()).await;
+    let path = "/v1/agents/slow/install";
+    assert_eq!(server.get_json(path).await, json!({ "state": "none" }));
+    let request = server.request(reqwest::Method::POST, path).header("Prefer", "wait=5, Respond-Async");
+    let response = request.send().await.unwrap();
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["preference-applied"]),
+        (202, &"respond-async".parse().unwrap())
+    );
+    assert_eq!(response.json::<serde_json::Value>().await.unwrap()["state"], "running");
+    // A client that waits, and leaves.
+    let left = server.request(reqwest::Method::POST, path).timeout(Duration::from_millis(200)).send().await;
+    assert!(left.unwrap_err().is_timeout());
+    assert_eq!(server.get_json(path).await, json!({ "state": "running", "progress": { "bytes": 4096 } }));
+    // The other requests joined the first one.
+    assert_eq!(agent.0.started.load(Ordering::SeqCst), 1);
+    agent.0.finish.add_permits(1);
+    while server.get_json(path).await["state"] == "running" {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(server.get_json(path).await, json!({ "state": "done" }));
+    agent.0.finish.add_permits(1);
+    let failed = server.post(path, json!({ "version": "0.0.0" })).await;
+    expect_problem(failed, 502, "install_failed").await;
+    assert_eq!(server.get_json(path).await, json!({ "state": "failed", "message": "there is no version 0.0.0" }));
+}
+
+#[tokio::test]
+async fn a_version_that_cannot_be_one_is_400() {
+    let server = start_server().await;
+    for version in ["../../etc", "", "1.0.0 --global", "-g", "https://x/y.tgz", "a/b", "1.0.0\n"] {
+        let response = server.post("/v1/agents/codex/install", json!({ "version": version })).await;
+        let document = expect_problem(response, 400, "invalid_request").await;
+        assert_eq!(document["details"]["field"], "version", "{version:?}");
+    }
+    assert_eq!(server.get_json("/v1/agents/codex/install").await, json!({ "state": "none" }));
+    expect_problem(server.get("/v1/agents/hal/install").await, 400, "unsupported_agent").await;
+}
+
+#[tokio::test]
+async fn the_models_of_an_agent_that_is_not_installed_are_a_fallback_list() {
+    let server = start_server().await;
+    let claude = server.get_json("/v1/agents/claude/models").await;
+    assert_eq!((&claude["fallback"], &claude["defaultModel"]), (&json!(true), &json!("default")));
+    assert!(claude["models"].as_array().unwrap().contains(&json!({ "id": "sonnet" })), "{claude}");
+    let opencode = server.get_json("/v1/agents/opencode/models").await;
+    assert_eq!(opencode, json!({ "models": [], "fallback": true }));
+    assert_eq!(server.get_json("/v1/agents/mock/models").await.get("fallback"), None);
 }
 
 #[tokio::test]

@@ -21,6 +21,8 @@ async fn call_every_method(client: &Client) -> Result<(), ClientError> {
     client.event_schema().await?;
     client.agents().await?;
     client.install_agent("mock", &InstallRequest::default()).await?;
+    client.start_install("mock", &InstallRequest::default()).await?;
+    client.install_status("mock").await?;
     client.modes("mock").await?;
     client.models("mock").await?;
     client.create_session("s", &CreateSessionRequest::new("mock")).await?;

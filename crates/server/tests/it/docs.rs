@@ -214,3 +214,30 @@ fn parse(line: usize, restarts_server: bool, command: &str) -> Example {
     }
     example
 }
+
+#[test]
+fn every_promise_of_the_security_page_has_its_test() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("SECURITY.md")).unwrap();
+    let mut sources = String::new();
+    let mut folders = vec![root.join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                sources.push_str(&std::fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    // The last cell of a row has the names.
+    let rows = page.lines().filter_map(|line| line.strip_suffix(" |")?.rsplit_once(" | "));
+    let names: Vec<&str> =
+        rows.flat_map(|(_, tests)| tests.split(", ")).filter_map(|name| name.strip_prefix('`')).collect();
+    assert!(names.len() > 20, "{names:?}");
+    for name in names {
+        let name = name.trim_end_matches('`');
+        assert!(sources.contains(&format!("fn {name}(")), "SECURITY.md names the test {name}, which does not exist");
+    }
+}

@@ -1,7 +1,10 @@
 //! Tests of the server on a real socket, with `interlingua-client` as client.
 
 mod access;
+#[cfg(target_os = "linux")]
+mod agent_peers;
 mod agents;
+mod bodies;
 mod client;
 mod docs;
 mod endpoints;

@@ -59,7 +59,8 @@ pub(crate) async fn start_server_for_agent(driver: Arc<dyn Driver>, options: Run
     start(data_dir, config, interlingua_store::StoreOptions::default(), vec![driver], options).await
 }
 
-async fn start(
+/// Starts a server in a data directory with these agents.
+pub(crate) async fn start(
     data_dir: TempDir,
     config: ServerConfig,
     store: interlingua_store::StoreOptions,

@@ -370,6 +370,22 @@ export interface Health {
   version: string;
 }
 
+/** The last installation of an agent since the server was started. */
+export interface InstallInfo {
+  /** Why the installation failed; omitted in other states. */
+  message?: string | null;
+  /** How far a running installation is; omitted in other states. */
+  progress?: InstallProgressInfo | null;
+  /** `none`, `running`, `done` or `failed`. */
+  state: string;
+}
+
+/** How far an installation is. Its total size is not known. */
+export interface InstallProgressInfo {
+  /** Number of bytes on disk so far. */
+  bytes: number;
+}
+
 /** What to install. */
 export interface InstallRequest {
   /** Whether to install the agent again if it is installed already; false if absent. */
@@ -480,6 +496,8 @@ export interface ModelInfo {
 export interface ModelList {
   /** Model that is used when none is given; omitted if it is not known. */
   defaultModel?: string | null;
+  /** True if the agent is not installed, so that it could not be asked: it may have other models. Otherwise omitted. */
+  fallback?: boolean;
   models: ModelInfo[];
 }
 

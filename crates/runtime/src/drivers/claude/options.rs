@@ -21,7 +21,7 @@ const EFFORTS: [Effort; 5] = [Effort::Low, Effort::Medium, Effort::High, Effort:
 const BUILD: &str = "build";
 const PLAN: &str = "plan";
 
-/// Prefix of the variables that pass secrets of MCP servers to the agent. Other processes can read a command line.
+/// Prefix of the variables that pass values of MCP servers to the agent. Other users can read a command line.
 const SECRET_PREFIX: &str = "INTERLINGUA_MCP_SECRET_";
 
 /// The modes of a Claude Code session.
@@ -99,7 +99,8 @@ pub(super) fn mode_after_plan(spec: &SessionSpec) -> Option<claude::PermissionMo
     (spec.permission_mode == PermissionMode::AcceptEdits).then_some(claude::PermissionMode::AcceptEdits)
 }
 
-/// The MCP servers with every secret replaced by a reference to a variable, and those variables.
+/// The MCP servers with every value that may be secret replaced by a reference to a variable, and those variables.
+/// Arguments and URLs often contain keys too. Claude Code replaces the references when it reads the configuration.
 fn mcp_servers(servers: &crate::mcp::McpServers) -> (McpServers, Vec<(OsString, OsString)>) {
     let mut secrets = Vec::new();
     let mut hide = |value: &str| {
@@ -114,7 +115,7 @@ fn mcp_servers(servers: &crate::mcp::McpServers) -> (McpServers, Vec<(OsString, 
         let config = match server {
             McpServer::Local { command, args, .. } => McpServerConfigForProcessTransport {
                 command: Some(command.clone()),
-                args: Some(args.clone()),
+                args: Some(args.iter().map(|arg| hide(arg)).collect()),
                 env: Some(hidden),
                 ..config
             },
@@ -124,7 +125,7 @@ fn mcp_servers(servers: &crate::mcp::McpServers) -> (McpServers, Vec<(OsString, 
                 } else {
                     McpServerConfigForProcessTransportType::Http
                 }),
-                url: Some(url.clone()),
+                url: Some(hide(url)),
                 headers: Some(hidden),
                 ..config
             },
@@ -215,22 +216,28 @@ mod tests {
     }
 
     #[test]
-    fn secrets_of_mcp_servers_are_not_on_the_command_line() {
-        let servers = r#"{"far":{"url":"http://x","headers":{"Authorization":"s3cret"}},
-                          "near":{"command":"tool","args":["a"],"env":{"KEY":"s4cret"}}}"#;
+    fn secrets_arguments_and_urls_of_mcp_servers_are_not_on_the_command_line() {
+        let servers = r#"{"far":{"url":"http://x?key=s5cret","headers":{"Authorization":"s3cret"}},
+                          "near":{"command":"tool","args":["--key=s6cret"],"env":{"KEY":"s4cret"}}}"#;
         let spec = SessionSpec { mcp: serde_json::from_str(servers).unwrap(), ..spec() };
         let (args, secrets) = command_line(&spec, None);
         let config: Value = serde_json::from_str(args.last().unwrap()).unwrap();
         assert_eq!(
             config,
             json!({"mcpServers": {
-                "far": {"type": "http", "url": "http://x",
+                "far": {"type": "http", "url": "${INTERLINGUA_MCP_SECRET_1}",
                         "headers": {"Authorization": "${INTERLINGUA_MCP_SECRET_0}"}},
-                "near": {"command": "tool", "args": ["a"], "env": {"KEY": "${INTERLINGUA_MCP_SECRET_1}"}},
+                "near": {"command": "tool", "args": ["${INTERLINGUA_MCP_SECRET_3}"],
+                         "env": {"KEY": "${INTERLINGUA_MCP_SECRET_2}"}},
             }})
         );
         let named = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
-        let expected = [named("INTERLINGUA_MCP_SECRET_0", "s3cret"), named("INTERLINGUA_MCP_SECRET_1", "s4cret")];
+        let expected = [
+            named("INTERLINGUA_MCP_SECRET_0", "s3cret"),
+            named("INTERLINGUA_MCP_SECRET_1", "http://x?key=s5cret"),
+            named("INTERLINGUA_MCP_SECRET_2", "s4cret"),
+            named("INTERLINGUA_MCP_SECRET_3", "--key=s6cret"),
+        ];
         assert_eq!(secrets, expected);
     }
 }

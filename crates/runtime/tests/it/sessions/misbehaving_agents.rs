@@ -8,7 +8,8 @@ use interlingua_convert::{
     Converter, Drafts, Failure, Input, InputRef, MessageDraft, MessageEnd, PromptDraft, TurnEnd,
 };
 use interlingua_runtime::driver::{
-    BoxFuture, CommandReceiver, Driver, DriverCommand, OutputSender, ServeError, ServeOutcome, SessionSpec,
+    BoxFuture, CommandReceiver, Driver, DriverCommand, InstallProgress, OutputSender, ServeError, ServeOutcome,
+    SessionSpec,
 };
 use interlingua_runtime::{AgentStatus, CreateSession, InstallOptions, Mode, Models, Refusal, RuntimeError};
 use interlingua_schema::{ErrorCode, EventData, NativeSessionId, TurnStatus};
@@ -75,7 +76,7 @@ impl Driver for ScriptedDriver {
         Box::pin(std::future::ready(Err(ServeError::Unavailable("no answer".to_owned()))))
     }
 
-    fn install(self: Arc<Self>, _options: InstallOptions) -> BoxFuture<Result<(), String>> {
+    fn install(self: Arc<Self>, _options: InstallOptions, _: InstallProgress) -> BoxFuture<Result<(), String>> {
         Box::pin(std::future::ready(Err("no network".to_owned())))
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use interlingua_convert::Converter;
 use interlingua_runtime::driver::{
-    BoxFuture, CommandReceiver, Driver, OutputSender, ServeError, ServeOutcome, SessionSpec,
+    BoxFuture, CommandReceiver, Driver, InstallProgress, OutputSender, ServeError, ServeOutcome, SessionSpec,
 };
 use interlingua_runtime::mock::MockDriver;
 use interlingua_runtime::{
@@ -75,8 +75,8 @@ impl Driver for RecordingDriver {
     fn models(self: Arc<Self>) -> BoxFuture<Result<Models, ServeError>> {
         Arc::clone(&self.mock).models()
     }
-    fn install(self: Arc<Self>, options: InstallOptions) -> BoxFuture<Result<(), String>> {
-        Arc::clone(&self.mock).install(options)
+    fn install(self: Arc<Self>, options: InstallOptions, progress: InstallProgress) -> BoxFuture<Result<(), String>> {
+        Arc::clone(&self.mock).install(options, progress)
     }
     fn idle_timeout(&self) -> Duration {
         self.idle_timeout

@@ -1,0 +1,94 @@
+//! What the check for agents costs a connection: the time of one request on a new connection, without agents and with 20
+//! that run.
+//!
+//! `cargo bench -p interlingua-server --bench peer_check [-- PROGRAM]`. `PROGRAM` is a shell command that stands for an
+//! agent and runs until its standard input is closed, by default a shell with one child. `node -e
+//! "process.stdin.resume()"` has as many threads as a real agent.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use interlingua_client::{Client, CreateSessionRequest, MessageRequest};
+use interlingua_runtime::mock::MockDriver;
+use interlingua_runtime::{
+    AgentSockets, LaunchConfig, Runtime, RuntimeOptions, Supervisor, drivers, has_running_agents, supervise,
+};
+use interlingua_server::{Access, ServerConfig, serve};
+use interlingua_store::{Store, StoreOptions};
+use tokio::net::TcpListener;
+
+const AGENTS: usize = 20;
+const REQUESTS: usize = 1000;
+const SUPERVISE: &str = "supervise";
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    if arguments.first().is_some_and(|first| first == SUPERVISE) {
+        return supervise().expect("the supervisor failed");
+    }
+    let script = arguments.first().map_or("cat >/dev/null & wait", String::as_str);
+    let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    tokio.block_on(run(script));
+}
+
+async fn run(script: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let claude = folder.path().join("claude");
+    std::fs::write(&claude, format!("#!/bin/sh\nexec 3<&0\n{script} <&3\n")).unwrap();
+    std::fs::set_permissions(&claude, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let launch = LaunchConfig::new(Supervisor::current_exe([SUPERVISE]).unwrap(), folder.path()).path(folder.path());
+    let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
+    let runtime = Runtime::start(store.clone(), drivers(&launch, MockDriver::new()), RuntimeOptions::default());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = serve(listener, ServerConfig::new(Access::Loopback), runtime.clone(), store, std::future::pending());
+    tokio::spawn(async move { server.await.expect("the server failed") });
+    let measure = async || tokio::task::spawn_blocking(move || measure(address)).await.unwrap();
+
+    measure().await;
+    assert!(!has_running_agents());
+    let before = measure().await;
+    let client = Client::builder(format!("http://{address}")).build().unwrap();
+    for agent in 0..AGENTS {
+        let id = format!("agent-{agent}");
+        client.create_session(&id, &CreateSessionRequest::new("claude")).await.unwrap();
+        client.send_message(&id, &MessageRequest::new("hi")).await.unwrap();
+    }
+    // Programs take a moment to start.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let scan = Instant::now();
+    let sockets = AgentSockets::scan();
+    let scan = scan.elapsed();
+    assert!(!sockets.has_no_agents(), "the agents do not run");
+    let with_agents = measure().await;
+    println!("{REQUESTS} requests on new connections, median and 99th percentile");
+    for (name, (median, slow)) in [("no agents", before), ("20 agents", with_agents)] {
+        println!("{name:>12}: {:>8.1} µs {:>8.1} µs", micros(median), micros(slow));
+    }
+    println!("{:>12}: {:>8.1} µs (one scan: {:.1} µs)", "check", micros(with_agents.0 - before.0), micros(scan));
+    runtime.shutdown().await;
+}
+
+fn micros(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
+/// Sends requests, each on a new connection. Returns the median and the 99th percentile of their times.
+fn measure(address: SocketAddr) -> (Duration, Duration) {
+    let mut times: Vec<Duration> = (0..REQUESTS)
+        .map(|_| {
+            let started = Instant::now();
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+            let mut answer = Vec::new();
+            stream.read_to_end(&mut answer).unwrap();
+            let elapsed = started.elapsed();
+            assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+            elapsed
+        })
+        .collect();
+    times.sort_unstable();
+    (times[REQUESTS / 2], times[REQUESTS * 99 / 100])
+}
