@@ -1,14 +1,15 @@
 //! `interlingua server`: sessions behind one HTTP API.
 
+mod access;
+
 use std::fmt;
-use std::fs;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow};
 use interlingua_runtime::{Runtime, RuntimeOptions, drivers};
-use interlingua_server::{Access, ServerConfig, Token, WebOrigin};
+use interlingua_server::{ServerConfig, WebOrigin};
 use interlingua_store::{Store, StoreOptions};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -33,8 +34,9 @@ const STATUS_TARGET: &str = "interlingua::status";
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 All paths under /v1 except /v1/health require the header `Authorization: Bearer TOKEN`. Set the token with \
-INTERLINGUA_TOKEN or --token-file; --token works too, but other users of the machine can see it in the process list. \
-With --no-token every process on this machine may use the server, but no web page.
+INTERLINGUA_TOKEN or --token-file, which other users must not be able to read; --token works too, but other users of the machine can see it in the process list. \
+With --no-token every process on this machine may use the server, but no web page. The agents that the server runs may \
+not (on Linux); SECURITY.md says what that protects against.
 
 The server prints `interlingua listens on http://ADDRESS` to standard error when it is ready. SIGINT (Ctrl-C) or \
 SIGTERM stops it; a second one stops it at once. While it runs, `server.json` in the data directory has its address and \
@@ -122,8 +124,7 @@ impl std::error::Error for LoggedError {}
 /// If there is no token, the data directory cannot be used, or the address is taken.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let log_format = args.log_format;
-    init_logging(&args.log, log_format)?;
-    serve(args).map_err(|error| match log_format {
+    init_logging(&args.log, log_format).and_then(|()| serve(args)).map_err(|error| match log_format {
         LogFormat::Text => error,
         LogFormat::Json => {
             tracing::error!(target: STATUS_TARGET, error = format!("{error:#}"), "the server failed");
@@ -134,7 +135,8 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
 }
 
 fn serve(args: Args) -> anyhow::Result<()> {
-    let access = access(&args)?;
+    access::protect_memory();
+    let access = access::access(&args)?;
     let data_dir = resolve_data_dir(args.data_dir)?;
     let durability = match args.sync {
         Durability::Normal => interlingua_store::Durability::Normal,
@@ -197,29 +199,14 @@ fn print_address(url: &str) -> anyhow::Result<()> {
         .context("cannot print the address to standard output")
 }
 
-fn access(args: &Args) -> anyhow::Result<Access> {
-    if args.no_token {
-        return Ok(Access::Loopback);
-    }
-    let token = match (&args.token, &args.token_file) {
-        (Some(token), _) => Some(token.clone()),
-        (None, Some(file)) => {
-            let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-            Some(text.trim().to_owned())
-        }
-        (None, None) => std::env::var("INTERLINGUA_TOKEN").ok(),
-    };
-    let Some(token) = token else {
-        bail!(
-            "no token; set INTERLINGUA_TOKEN or --token-file, or use --no-token to allow every process on this machine"
-        );
-    };
-    Ok(Access::Token(Token::new(token)?))
-}
-
 fn init_logging(filter: &str, format: LogFormat) -> anyhow::Result<()> {
     // Not `context`: the parser's error repeats its source in its own text.
-    let env_filter = EnvFilter::try_new(filter).map_err(|error| anyhow!("invalid filter --log {filter}: {error}"))?;
+    let parsed = EnvFilter::try_new(filter).map_err(|error| anyhow!("invalid filter --log {filter}: {error}"));
+    // The error itself has to be logged, too.
+    let (env_filter, result) = match parsed {
+        Ok(env_filter) => (env_filter, Ok(())),
+        Err(error) => (EnvFilter::new("info"), Err(error)),
+    };
     match format {
         LogFormat::Text => tracing_subscriber::fmt()
             .with_env_filter(env_filter)
@@ -235,7 +222,7 @@ fn init_logging(filter: &str, format: LogFormat) -> anyhow::Result<()> {
                 .init();
         }
     }
-    Ok(())
+    result
 }
 
 /// Completes when the process receives SIGINT or SIGTERM, or when standard input is closed if `exit_with_parent`. A

@@ -4,6 +4,7 @@ mod agent_cleanup;
 mod listening;
 mod offline;
 mod run_interrupt;
+mod server_access;
 mod server_disk;
 mod server_kill;
 mod server_process;

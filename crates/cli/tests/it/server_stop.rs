@@ -11,7 +11,9 @@ async fn check_stop(signal: &str) {
     server.send("s", "permission").await;
     let mut stream = server.follow("s", 0).await;
     let mut events = stream.until("permission.requested").await;
-    let mut idle = server.follow("s", 1000).await;
+    server.create("idle").await;
+    let mut idle = server.follow("idle", 0).await;
+    idle.until("session.started").await;
 
     let started = Instant::now();
     server.signal(signal);

@@ -229,6 +229,7 @@ fn a_server_needs_a_token_or_no_token_and_a_loopback_address() {
     assert!(!stderr(&open).contains("listens on"), "{}", stderr(&open));
     let empty = dir.path().join("token");
     std::fs::write(&empty, "\n").unwrap();
+    std::fs::set_permissions(&empty, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let empty = run(&["server", "--token-file", empty.to_str().unwrap(), "--data-dir", data]);
     assert!(stderr(&empty).contains("the token is empty"), "{}", stderr(&empty));
 }
