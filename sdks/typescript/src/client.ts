@@ -22,7 +22,7 @@ export {
   fold,
   itemText,
   reduce,
-  type PendingRequest,
+  type TranscriptRequest,
   type TranscriptItem,
   type TranscriptState,
   type TranscriptTurn,

@@ -3,36 +3,10 @@ import type { Problem } from "./generated/types.js";
 /** Prefix of the type of a problem document. The kind follows. */
 const PROBLEM_PREFIX = /^urn:[a-z-]+:error:/;
 
+type KindOf<Type> = Type extends `urn:interlingua:error:${infer Kind}` ? Kind : never;
+
 /** Kind of a problem that the server reports. A newer server may report other kinds. */
-export type ProblemKind =
-  | "invalid_request"
-  | "unsupported_agent"
-  | "mode_not_supported"
-  | "token_invalid"
-  | "insufficient_scope"
-  | "forbidden_origin"
-  | "forbidden_agent"
-  | "not_found"
-  | "agent_not_installed"
-  | "session_not_found"
-  | "permission_not_found"
-  | "question_not_found"
-  | "method_not_allowed"
-  | "session_already_exists"
-  | "session_ended"
-  | "already_resolved"
-  | "message_conflict"
-  | "cursor_gone"
-  | "payload_too_large"
-  | "unsupported_media_type"
-  | "internal_error"
-  | "agent_process_exited"
-  | "install_failed"
-  | "stream_error"
-  | "unavailable"
-  | "timeout"
-  | "storage_full"
-  | (string & {});
+export type ProblemKind = KindOf<Problem["type"]> | (string & {});
 
 /** The server refused a request, and says why in a problem document (RFC 9457). */
 export class InterlinguaError extends Error {

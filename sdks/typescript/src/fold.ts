@@ -28,7 +28,7 @@ export interface TranscriptItem {
 }
 
 /** What the agent asks and nobody has answered. */
-export type PendingRequest =
+export type TranscriptRequest =
   | { readonly kind: "permission"; readonly id: string; readonly sequence: number; readonly request: Permission }
   | { readonly kind: "question"; readonly id: string; readonly sequence: number; readonly request: Question };
 
@@ -52,7 +52,7 @@ export interface TranscriptState {
   /** All items, in the order in which they started. */
   readonly items: readonly TranscriptItem[];
   readonly turns: readonly TranscriptTurn[];
-  readonly pending: readonly PendingRequest[];
+  readonly pending: readonly TranscriptRequest[];
   /** The agent's latest plan. */
   readonly plan: readonly PlanStep[] | null;
   /** Total of all turns that have ended. */
@@ -216,7 +216,7 @@ function findItem(state: MutableState, id: string): number {
   return -1;
 }
 
-function removePending(state: MutableState, kind: PendingRequest["kind"], id: string): void {
+function removePending(state: MutableState, kind: TranscriptRequest["kind"], id: string): void {
   state.pending = state.pending.filter((request) => request.kind !== kind || request.id !== id);
 }
 

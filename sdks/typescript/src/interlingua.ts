@@ -4,6 +4,7 @@ import type {
   CreateSession,
   Created,
   Health,
+  InstallInfo,
   InstallRequest,
   ModeInfo,
   ModeList,
@@ -11,15 +12,16 @@ import type {
   SessionInfo,
   SessionList,
 } from "./generated/types.js";
-import { ProtocolError } from "./errors.js";
+import { sleep } from "./abort.js";
+import { InterlinguaError, ProtocolError } from "./errors.js";
 import { newId } from "./ids.js";
 import { Session } from "./session.js";
 import { type CallOptions, type ConnectOptions, segment, Transport } from "./transport.js";
 
 /** Number of sessions that one request reads. */
 const PAGE_SESSIONS = 200;
-/** Time after which an installation without an answer fails. */
-export const INSTALL_TIMEOUT_MS = 20 * 60_000;
+/** Interval at which the state of an installation is read. */
+const INSTALL_POLL_MS = 300;
 
 /** A session to create. */
 export interface CreateSessionOptions extends CreateSession, CallOptions {
@@ -28,7 +30,10 @@ export interface CreateSessionOptions extends CreateSession, CallOptions {
 }
 
 /** Which version of an agent to install. */
-export interface InstallOptions extends InstallRequest, CallOptions {}
+export interface InstallOptions extends InstallRequest, CallOptions {
+  /** Called with the number of bytes that are on disk, while the installation runs. */
+  onProgress?: ((bytes: number) => void) | undefined;
+}
 
 /** A client of one server. */
 export class Interlingua {
@@ -64,10 +69,30 @@ export class Interlingua {
     return agents;
   }
 
-  /** Installs an agent, and waits until it is installed. */
-  installAgent(agent: string, { signal, ...body }: InstallOptions = {}): Promise<void> {
+  /** Installs an agent, and waits until it is installed. The installation goes on if the signal is aborted. */
+  async installAgent(agent: string, { signal, onProgress, ...body }: InstallOptions = {}): Promise<void> {
     const path = `/v1/agents/${segment(agent)}/install`;
-    return this.#transport.empty("POST", path, { signal, body, timeoutMs: INSTALL_TIMEOUT_MS });
+    const headers = { prefer: "respond-async" };
+    const accepted = await this.#transport.open("POST", path, "application/json", { signal, body, headers });
+    await accepted.body?.cancel();
+    if (accepted.status === 204) return;
+    for (let polls = 0; ; polls += 1) {
+      const info = await this.#transport.json<InstallInfo>("GET", path, { signal, repeatable: true });
+      if (info.state === "running") {
+        if (info.progress != null) onProgress?.(info.progress.bytes);
+        await sleep(INSTALL_POLL_MS, signal);
+      } else if (info.state === "failed" || (info.state === "none" && polls > 0)) {
+        throw new InterlinguaError({
+          type: "urn:interlingua:error:install_failed",
+          title: "Install failed",
+          status: 502,
+          detail: info.message ?? `the server was restarted while it installed ${agent}; install it again`,
+          agent,
+        });
+      } else {
+        return;
+      }
+    }
   }
 
   /** The modes that a session of the agent can be created with. */
@@ -83,12 +108,12 @@ export class Interlingua {
   }
 
   /** All sessions, newest first. Reads them page by page. */
-  async *sessions(options: CallOptions = {}): AsyncGenerator<SessionInfo, void, void> {
+  async *sessions({ signal }: CallOptions = {}): AsyncGenerator<SessionInfo, void, void> {
     let cursor: string | undefined;
     do {
       const page: SessionList = await this.#transport.json("GET", "/v1/sessions", {
         query: { limit: PAGE_SESSIONS, cursor },
-        signal: options.signal,
+        signal,
         repeatable: true,
       });
       yield* page.sessions;

@@ -21,7 +21,7 @@ import type {
   SessionList,
   UniversalEvent,
 } from "./generated/types.js";
-import { Interlingua, INSTALL_TIMEOUT_MS } from "./interlingua.js";
+import { Interlingua } from "./interlingua.js";
 import type { Server } from "./start.js";
 import { type ConnectOptions, type Query, segment, Transport } from "./transport.js";
 
@@ -119,8 +119,7 @@ export class SandboxAgent {
   }
 
   installAgent(agent: string, request: InstallRequest = {}): Promise<void> {
-    const path = `/v1/agents/${segment(agent)}/install`;
-    return this.#transport.empty("POST", path, { body: request, timeoutMs: INSTALL_TIMEOUT_MS });
+    return this.#client.installAgent(agent, request);
   }
 
   getAgentModes(agent: string): Promise<ModeList> {

@@ -1,7 +1,13 @@
 import type { CallOptions, Transport } from "./transport.js";
 import { segment } from "./transport.js";
 import { followSession, type EventOptions } from "./follow.js";
-import type { EventPage, Reply, SessionInfo, SessionSecrets, UniversalEvent } from "./generated/types.js";
+import type {
+  EventPage,
+  Reply,
+  SessionInfo,
+  SessionSecrets,
+  UniversalEvent,
+} from "./generated/types.js";
 import { type SendOptions, Turn } from "./turn.js";
 
 /** Number of events of a page if the caller gives no limit. */
@@ -23,6 +29,8 @@ export class Session {
   readonly id: string;
   readonly #transport: Transport;
   readonly #path: string;
+  /** Settles when the last message has been queued, so that messages keep their order. */
+  #queued: Promise<void> = Promise.resolve();
 
   /** @internal */
   constructor(transport: Transport, id: string) {
@@ -37,7 +45,9 @@ export class Session {
    * runs waits for its own turn.
    */
   send(message: string, options: SendOptions = {}): Turn {
-    return new Turn(this.#transport, this, message, options);
+    const turn = new Turn(this.#transport, this, message, options, this.#queued);
+    this.#queued = turn.queued;
+    return turn;
   }
 
   /**

@@ -41,8 +41,8 @@ export interface CallOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Values of a query string. What is absent is left out. */
-export type Query = Record<string, string | number | boolean | undefined>;
+/** Values of a query string. What is absent is left out, a list is repeated. */
+export type Query = Record<string, string | number | boolean | readonly string[] | undefined>;
 
 /** @internal */
 export interface RequestOptions extends CallOptions {
@@ -141,7 +141,8 @@ export class Transport {
   #url(path: string, query: Query = {}): string {
     const parameters = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) {
-      if (value !== undefined) parameters.set(name, String(value));
+      if (Array.isArray(value)) for (const single of value) parameters.append(name, single as string);
+      else if (value !== undefined) parameters.set(name, String(value));
     }
     const text = parameters.toString();
     return `${this.baseUrl}${path}${text === "" ? "" : `?${text}`}`;

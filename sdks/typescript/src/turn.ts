@@ -1,4 +1,4 @@
-import { linkAbort, type LinkedAbort } from "./abort.js";
+import { linkAbort, type LinkedAbort, raceAbort } from "./abort.js";
 import { InterlinguaError, isTransient } from "./errors.js";
 import { EMPTY_TRANSCRIPT, fold, type TranscriptItem, type TranscriptState } from "./fold.js";
 import { openEvents } from "./follow.js";
@@ -109,9 +109,24 @@ export class Turn implements AsyncIterable<UniversalEvent>, PromiseLike<TurnResu
   /** Wakes the pump when there is demand. */
   #demand: (() => void) | undefined;
   #connection: LinkedAbort | undefined;
+  /** How often the message was sent. */
+  #attempts = 0;
+
+  /** Settles when the message is in the queue, or never will be. @internal */
+  readonly queued: Promise<void>;
+  readonly #previous: Promise<void>;
+  #markQueued!: () => void;
 
   /** @internal */
-  constructor(transport: Transport, session: Session, message: string, options: SendOptions) {
+  constructor(
+    transport: Transport,
+    session: Session,
+    message: string,
+    options: SendOptions,
+    previous: Promise<void> = Promise.resolve(),
+  ) {
+    this.#previous = previous;
+    this.queued = new Promise((resolve) => (this.#markQueued = resolve));
     this.#transport = transport;
     this.session = session;
     this.#message = message;
@@ -239,32 +254,40 @@ export class Turn implements AsyncIterable<UniversalEvent>, PromiseLike<TurnResu
     } catch (error) {
       this.#failure ??= { error };
     }
+    this.#markQueued();
     if (this.#failure === undefined) this.#finished?.resolve();
     else this.#finished?.reject(this.#failure.error);
     for (const handler of this.#handlers.values()) handler.abort();
     for (const consumer of this.#consumers) consumer.wake?.();
   }
 
-  /** Opens the turn's stream, with the message at first, later at the position in the log. */
   #read(signal: AbortSignal): AsyncGenerator<UniversalEvent, void, void> {
-    const { attachments, raw } = this.#options;
     return reconnecting<UniversalEvent>({
       transport: this.#transport,
       signal,
-      open: () =>
-        this.#position.last === undefined
-          ? this.#transport.stream("POST", `/v1/sessions/${segment(this.session.id)}/messages/stream`, {
-              query: { include_raw: raw, hold: true },
-              body: { id: this.messageId, message: this.#message, attachments },
-              signal,
-            })
-          : openEvents(this.#transport, this.session.id, this.#position.last, raw, signal),
+      open: () => this.#open(signal),
       accept: (data) => {
         const event = data as UniversalEvent;
         return this.#position.advance(event) ? event : undefined;
       },
       ended: () => this.#ended,
     });
+  }
+
+  /** Opens the turn's stream: with the message until its first event has come, then at the position in the log. */
+  async #open(signal: AbortSignal): Promise<Response | null> {
+    const { attachments, raw } = this.#options;
+    const { id, last } = { id: this.session.id, last: this.#position.last };
+    if (last !== undefined) return openEvents(this.#transport, id, last, raw, signal);
+    this.#attempts += 1;
+    if (this.#attempts === 1) await raceAbort(this.#previous, signal);
+    const response = await this.#transport.stream("POST", `/v1/sessions/${segment(id)}/messages/stream`, {
+      query: { include_raw: raw, hold: true },
+      body: { id: this.messageId, message: this.#message, attachments },
+      signal,
+    });
+    this.#markQueued();
+    return response;
   }
 
   #observe(event: UniversalEvent): void {

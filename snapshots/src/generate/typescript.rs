@@ -34,6 +34,9 @@ export type UnknownTag = Unknown.Tag;
 export type JsonObject = { [key: string]: unknown };
 ";
 
+/// Length of a union from which on each alternative has its own line.
+const MAX_UNION_LENGTH: usize = 100;
+
 /// Renders the TypeScript declarations of all schemas of an `OpenAPI` document.
 pub(super) fn render(document: &Value) -> String {
     let empty = Map::new();
@@ -73,9 +76,9 @@ impl Emitter {
                 self.out.push_str("}\n");
             }
             _ => {
-                let text = type_text(schema, open, 0);
+                let text = break_union(&type_text(schema, open, 0), "");
                 self.doc(schema, "");
-                let _ = writeln!(self.out, "export type {name} = {text};");
+                let _ = writeln!(self.out, "export type {name} ={text};");
             }
         }
     }
@@ -132,8 +135,8 @@ impl Emitter {
         for (name, property) in properties {
             self.doc(property, "  ");
             let optional = if required.contains(name.as_str()) { "" } else { "?" };
-            let text = type_text(property, open, 1);
-            let _ = writeln!(self.out, "  {}{optional}: {text};", key(name));
+            let text = break_union(&type_text(property, open, 1), "  ");
+            let _ = writeln!(self.out, "  {}{optional}:{text};", key(name));
         }
         if schema["additionalProperties"].is_object() {
             self.out.push_str("  [key: string]: unknown;\n");
@@ -239,6 +242,15 @@ fn union_text(alternatives: impl Iterator<Item = String>) -> String {
     // `null` last reads best.
     distinct.sort_by_key(|alternative| alternative == "null");
     distinct.join(" | ")
+}
+
+/// The text with a space before it. A union that is too long for a line has one alternative per line.
+fn break_union(text: &str, indent: &str) -> String {
+    let has_brackets = text.replace("(string & {})", "").contains(['{', '[', '(']);
+    if text.len() <= MAX_UNION_LENGTH || has_brackets {
+        return format!(" {text}");
+    }
+    text.split(" | ").map(|alternative| format!("\n{indent}  | {alternative}")).collect()
 }
 
 fn parenthesise(text: String) -> String {

@@ -284,7 +284,16 @@ export type EndReason = "completed" | "error" | "terminated" | (string & {});
 export type EndedPhase = "ended";
 
 /** Stable code of a kind of failure. */
-export type ErrorCode = "rate_limited" | "overloaded" | "auth" | "invalid_request" | "context_overflow" | "connection" | "limit" | "agent_error" | (string & {});
+export type ErrorCode =
+  | "rate_limited"
+  | "overloaded"
+  | "auth"
+  | "invalid_request"
+  | "context_overflow"
+  | "connection"
+  | "limit"
+  | "agent_error"
+  | (string & {});
 
 /** Details of an `error` event. */
 export interface ErrorDetails {
@@ -575,7 +584,35 @@ export interface Problem {
   /** Title of the kind, for people. */
   title: string;
   /** Kind of the problem as a URN. Later versions may add kinds. */
-  type: "urn:interlingua:error:invalid_request" | "urn:interlingua:error:unsupported_agent" | "urn:interlingua:error:mode_not_supported" | "urn:interlingua:error:token_invalid" | "urn:interlingua:error:forbidden_origin" | "urn:interlingua:error:forbidden_agent" | "urn:interlingua:error:insufficient_scope" | "urn:interlingua:error:not_found" | "urn:interlingua:error:agent_not_installed" | "urn:interlingua:error:session_not_found" | "urn:interlingua:error:permission_not_found" | "urn:interlingua:error:question_not_found" | "urn:interlingua:error:method_not_allowed" | "urn:interlingua:error:session_already_exists" | "urn:interlingua:error:session_ended" | "urn:interlingua:error:already_resolved" | "urn:interlingua:error:message_conflict" | "urn:interlingua:error:cursor_gone" | "urn:interlingua:error:payload_too_large" | "urn:interlingua:error:unsupported_media_type" | "urn:interlingua:error:agent_process_exited" | "urn:interlingua:error:install_failed" | "urn:interlingua:error:stream_error" | "urn:interlingua:error:timeout" | "urn:interlingua:error:unavailable" | "urn:interlingua:error:storage_full" | "urn:interlingua:error:internal_error" | (string & {});
+  type:
+    | "urn:interlingua:error:invalid_request"
+    | "urn:interlingua:error:unsupported_agent"
+    | "urn:interlingua:error:mode_not_supported"
+    | "urn:interlingua:error:token_invalid"
+    | "urn:interlingua:error:forbidden_origin"
+    | "urn:interlingua:error:forbidden_agent"
+    | "urn:interlingua:error:insufficient_scope"
+    | "urn:interlingua:error:not_found"
+    | "urn:interlingua:error:agent_not_installed"
+    | "urn:interlingua:error:session_not_found"
+    | "urn:interlingua:error:permission_not_found"
+    | "urn:interlingua:error:question_not_found"
+    | "urn:interlingua:error:method_not_allowed"
+    | "urn:interlingua:error:session_already_exists"
+    | "urn:interlingua:error:session_ended"
+    | "urn:interlingua:error:already_resolved"
+    | "urn:interlingua:error:message_conflict"
+    | "urn:interlingua:error:cursor_gone"
+    | "urn:interlingua:error:payload_too_large"
+    | "urn:interlingua:error:unsupported_media_type"
+    | "urn:interlingua:error:agent_process_exited"
+    | "urn:interlingua:error:install_failed"
+    | "urn:interlingua:error:stream_error"
+    | "urn:interlingua:error:timeout"
+    | "urn:interlingua:error:unavailable"
+    | "urn:interlingua:error:storage_full"
+    | "urn:interlingua:error:internal_error"
+    | (string & {});
 }
 
 /** Data of `question.requested` and `question.resolved`. */
@@ -834,7 +871,18 @@ export type StartedPhase = "started";
 export type StatusData = Retry | Compaction | Change | RateLimit | Task | Plan;
 
 /** What a status item is about. Most labels have data (`StatusData`), in a `json` part of the same item. */
-export type StatusLabel = "retry" | "compaction" | "plan" | "rate_limit" | "model_changed" | "mode_changed" | "hook" | "task" | "notice" | "late_result" | (string & {});
+export type StatusLabel =
+  | "retry"
+  | "compaction"
+  | "plan"
+  | "rate_limit"
+  | "model_changed"
+  | "mode_changed"
+  | "hook"
+  | "task"
+  | "notice"
+  | "late_result"
+  | (string & {});
 
 /** Standard error output of an agent. Up to 70 lines are kept completely; of more, the first 20 and the last 50. */
 export interface StderrOutput {
@@ -891,10 +939,30 @@ export interface TextEdit {
 export type Timestamp = string;
 
 /** The input of a tool call. The call's `tool_kind` decides the variant. */
-export type ToolInput = CommandInput | FileReadInput | FileChangeInput | SearchInput | WebInput | McpInput | SubAgentInput | PlanInput | QuestionInput;
+export type ToolInput =
+  | CommandInput
+  | FileReadInput
+  | FileChangeInput
+  | SearchInput
+  | WebInput
+  | McpInput
+  | SubAgentInput
+  | PlanInput
+  | QuestionInput;
 
 /** The kind of a tool. */
-export type ToolKind = "command" | "file_change" | "file_read" | "search" | "mcp" | "web" | "sub_agent" | "plan" | "question" | "other" | (string & {});
+export type ToolKind =
+  | "command"
+  | "file_change"
+  | "file_read"
+  | "search"
+  | "mcp"
+  | "web"
+  | "sub_agent"
+  | "plan"
+  | "question"
+  | "other"
+  | (string & {});
 
 /** Metadata of `turn.ended`. */
 export interface TurnEndMetadata {

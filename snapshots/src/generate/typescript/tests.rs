@@ -93,6 +93,15 @@ fn variants_with_different_properties_leave_unknown_ones_open() {
 }
 
 #[test]
+fn a_long_union_has_one_alternative_per_line() {
+    let values: Vec<String> = (0..5).map(|number| format!("a rather long value of number {number}")).collect();
+    let rendered = declarations(json!({"Request": {"type": "string", "enum": values}}));
+    assert!(rendered.starts_with("export type Request =\n  | \"a rather long value of number 0\"\n  | "), "{rendered}");
+    let union = json!({"anyOf": [{"type": "object", "properties": {"a": {"enum": values}}}, {"type": "null"}]});
+    assert_eq!(declarations(json!({"Thing": union})).lines().count(), 1);
+}
+
+#[test]
 fn descriptions_cannot_end_their_comment() {
     let schema = json!({"description": "Ends */ here.\nSecond line.", "type": "string"});
     assert_eq!(
