@@ -26,15 +26,9 @@ export class SseDecoder {
   #dataLength = 0;
   #event: string | undefined;
   #id: string | undefined;
-  #lastId: string | undefined;
 
   constructor(maxLength = MAX_FRAME_LENGTH) {
     this.#maxLength = maxLength;
-  }
-
-  /** The last `id`, also of a frame without data. */
-  get lastId(): string | undefined {
-    return this.#lastId;
   }
 
   /** Decodes the next bytes and returns the frames that they complete. */
@@ -102,7 +96,6 @@ export class SseDecoder {
     this.#data = [];
     this.#dataLength = 0;
     this.#event = undefined;
-    this.#lastId = this.#id;
     return frame;
   }
 }

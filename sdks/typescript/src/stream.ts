@@ -8,11 +8,7 @@ import { causeText, type Transport } from "./transport.js";
 const MAX_DAMAGED_FRAMES = 3;
 
 /** Reads the frames of one answer. Cancels its body when the consumer stops. */
-async function* readFrames(
-  response: Response,
-  idleTimeoutMs: number,
-  signal?: AbortSignal,
-): AsyncGenerator<{ frames: SseFrame[]; lastId: string | undefined }> {
+async function* readFrames(response: Response, idleTimeoutMs: number, signal?: AbortSignal): AsyncGenerator<SseFrame[]> {
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const decoder = new SseDecoder();
   let idle = false;
@@ -39,8 +35,9 @@ async function* readFrames(
       signal?.throwIfAborted();
       if (idle) throw new TimeoutError(`the event stream was silent for ${idleTimeoutMs} ms`);
       if (chunk.done) return;
+      const frames = decoder.push(chunk.value);
       // An empty list tells that the connection is alive.
-      yield { frames: decoder.push(chunk.value), lastId: decoder.lastId };
+      yield frames;
     }
   } finally {
     clearTimeout(timer);
@@ -60,8 +57,6 @@ export interface ReconnectOptions<T> {
    * Takes a frame, with its data as JSON, and advances the position. `undefined` skips the frame.
    */
   accept: (data: unknown, frame: SseFrame) => T | undefined;
-  /** Takes the last `id`, also of a frame without an event. */
-  observeId?: (id: string) => void;
   /** Whether the value that was accepted last is the end. */
   ended: () => boolean;
 }
@@ -81,7 +76,7 @@ export async function* reconnecting<T>(options: ReconnectOptions<T>): AsyncGener
       const response = await open();
       if (response === null) return;
       deadline.reset();
-      for await (const { frames, lastId } of readFrames(response, transport.idleTimeoutMs, signal)) {
+      for await (const frames of readFrames(response, transport.idleTimeoutMs, signal)) {
         deadline.reset();
         for (const frame of frames) {
           const data = parseFrame(frame);
@@ -96,7 +91,6 @@ export async function* reconnecting<T>(options: ReconnectOptions<T>): AsyncGener
           yield value;
           if (ended()) return;
         }
-        if (lastId !== undefined) options.observeId?.(lastId);
       }
     } catch (error) {
       signal?.throwIfAborted();
