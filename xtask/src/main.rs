@@ -7,7 +7,7 @@
 //! * `drift` compares two states of the folder and classifies the changes.
 //!
 //! The other tasks run programs of other crates: `record` plays the scenarios on the real agents and records them,
-//! `live` tests the real agents behind the server, `generate` writes the generated files (JSON Schemas and pages about
+//! `live` tests the real agents behind the server, `inspector` builds the web UI, `generate` writes the generated files (JSON Schemas and pages about
 //! the recordings), `bench-server` measures the server.
 //!
 //! This crate does not link the generated types, because a schema that breaks them must not stop `refresh-schemas` from
@@ -23,6 +23,7 @@ mod definitions;
 mod drift;
 mod extract;
 mod generate;
+mod inspector;
 mod isolated;
 mod live;
 mod npm;
@@ -53,6 +54,7 @@ enum Task {
     Record(record::Args),
     Live(live::Args),
     Picture(picture::Args),
+    Inspector(inspector::Args),
 }
 
 fn main() -> ExitCode {
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         Task::Record(args) => record::run(&args),
         Task::Live(args) => live::run(&args),
         Task::Picture(args) => picture::run(&args),
+        Task::Inspector(args) => inspector::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         console::log(format_args!("error: {error:#}"));

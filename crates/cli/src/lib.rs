@@ -20,6 +20,7 @@ mod server_file;
 mod session_args;
 pub mod sessions;
 pub mod show;
+pub mod ui;
 
 use std::io;
 
@@ -55,6 +56,7 @@ standard input.
 
 Examples:
   interlingua run mock hello
+  interlingua ui
   interlingua server --no-token
   claude -p hi --output-format stream-json --verbose | interlingua show -
   interlingua convert recording.jsonl > events.jsonl
@@ -74,6 +76,7 @@ const SUPERVISE: &str = "supervise";
 enum Command {
     Run(run::Args),
     Server(server::Args),
+    Ui(ui::Args),
     Sessions(sessions::Args),
     Agents(agents::Args),
     Convert(convert::Args),
@@ -95,6 +98,7 @@ impl Cli {
         match self.command {
             Command::Run(args) => run::run(&args),
             Command::Server(args) => server::run(args),
+            Command::Ui(args) => ui::run(args),
             Command::Sessions(args) => sessions::run(args),
             Command::Agents(args) => agents::run(args),
             Command::Convert(args) => convert::run(&args),

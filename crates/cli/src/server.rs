@@ -3,9 +3,10 @@
 mod access;
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use interlingua_runtime::{Runtime, RuntimeOptions, drivers};
@@ -124,7 +125,7 @@ impl std::error::Error for LoggedError {}
 /// If there is no token, the data directory cannot be used, or the address is taken.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let log_format = args.log_format;
-    init_logging(&args.log, log_format).and_then(|()| serve(args)).map_err(|error| match log_format {
+    init_logging(&args.log, log_format).and_then(|()| serve(args, |_, _| ())).map_err(|error| match log_format {
         LogFormat::Text => error,
         LogFormat::Json => {
             tracing::error!(target: STATUS_TARGET, error = format!("{error:#}"), "the server failed");
@@ -134,7 +135,49 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     Ok(Outcome::Success)
 }
 
-fn serve(args: Args) -> anyhow::Result<()> {
+/// Runs a server with a token of its own on the loopback address, until it receives SIGINT or SIGTERM. `ready` gets the
+/// data directory, the address and the token when the server listens. What it returns is dropped when the server ends.
+pub(crate) fn run_for_page<G>(
+    data_dir: Option<PathBuf>,
+    port: u16,
+    log: &str,
+    mock: MockArgs,
+    ready: impl FnOnce(&Path, &str, &str) -> G,
+) -> anyhow::Result<()> {
+    init_logging(log, LogFormat::Text)?;
+    let token = random_token()?;
+    let args = Args {
+        host: "127.0.0.1".to_owned(),
+        port,
+        print_address: false,
+        exit_with_parent: false,
+        token: Some(token.clone()),
+        token_file: None,
+        no_token: false,
+        data_dir,
+        cors_allow_origin: Vec::new(),
+        sync: Durability::Normal,
+        auto_install: false,
+        log: log.to_owned(),
+        log_format: LogFormat::Text,
+        mock,
+    };
+    serve(args, |data_dir, url| ready(data_dir, url, &token))
+}
+
+/// A token that nobody can guess.
+fn random_token() -> anyhow::Result<String> {
+    let mut bytes = [0_u8; 24];
+    let random = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    random.context("cannot read /dev/urandom for a token")?;
+    Ok(bytes.iter().fold(String::new(), |mut token, byte| {
+        // Writing to a `String` does not fail.
+        let _ = fmt::Write::write_fmt(&mut token, format_args!("{byte:02x}"));
+        token
+    }))
+}
+
+fn serve<G>(args: Args, ready: impl FnOnce(&Path, &str) -> G) -> anyhow::Result<()> {
     access::protect_memory();
     let access = access::access(&args)?;
     let data_dir = resolve_data_dir(args.data_dir)?;
@@ -169,6 +212,7 @@ fn serve(args: Args) -> anyhow::Result<()> {
         }
         let runtime = Runtime::start(store.clone(), drivers(&launch, mock), options);
         announce(address, args.log_format);
+        let _guard = ready(&data_dir, &url);
         tracing::info!(version = env!("CARGO_PKG_VERSION"), data_dir = %data_dir.display(), "server started");
         let served = interlingua_server::serve(listener, config, runtime.clone(), store, shutdown).await;
         runtime.shutdown().await;

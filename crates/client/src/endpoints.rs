@@ -8,9 +8,9 @@ use crate::error::ClientError;
 use crate::follow::EventStream;
 use crate::frames::{FrameStream, TurnStream};
 use crate::types::{
-    AgentInfo, AgentList, AgentModels, CreateSessionRequest, CreatedSession, EventPage, EventQuery, Health,
-    InstallRequest, InstallStatus, MessageRequest, ModeInfo, ModeList, PermissionAnswer, SecretsRequest, SessionInfo,
-    SessionPage, SessionQuery, TurnQuery,
+    AgentInfo, AgentList, AgentModels, CheckReport, CreateSessionRequest, CreatedSession, EventPage, EventQuery,
+    ExportFormat, Health, InstallRequest, InstallStatus, MessageRequest, ModeInfo, ModeList, PermissionAnswer,
+    SecretsRequest, SessionInfo, SessionPage, SessionQuery, TurnQuery,
 };
 
 /// # The server
@@ -178,6 +178,17 @@ impl Client {
             flag("include_raw", query.include_raw),
         ];
         self.fetch(self.endpoint(Method::GET, &["sessions", session, "events"], &query)?).await
+    }
+
+    /// Exports a session as a file. The file is not read into memory: its bytes come from the response.
+    pub async fn export_session(&self, session: &str, format: ExportFormat) -> Result<reqwest::Response, ClientError> {
+        let query = [("format", Some(format.as_str().to_owned()))];
+        self.execute(self.endpoint(Method::GET, &["sessions", session, "export"], &query)?).await
+    }
+
+    /// Checks a session's events against the lifecycle rules.
+    pub async fn check_session(&self, session: &str) -> Result<CheckReport, ClientError> {
+        self.fetch(self.get(&["sessions", session, "check"])?).await
     }
 
     /// Follows a session's events until it ends. Reconnects when a connection breaks; see [`EventStream`].

@@ -42,10 +42,10 @@ pub use follow::{EventStream, Reconnect};
 pub use frames::{FrameStream, TurnStream};
 pub use interlingua_sse::{Event as SseEvent, Frame};
 pub use types::{
-    AgentInfo, AgentModels, AttachedFile, CreateSessionRequest, CreatedSession, EventPage, EventQuery, Health,
-    InstallProgress, InstallRequest, InstallState, InstallStatus, MessageRequest, ModeInfo, ModelInfo,
-    PermissionAnswer, SecretsRequest, SessionInfo, SessionPage, SessionQuery, SessionState, SharedProcess,
-    SharedProcessState, TurnQuery,
+    AgentInfo, AgentModels, AttachedFile, CheckReport, CreateSessionRequest, CreatedSession, EventPage, EventQuery,
+    ExportFormat, Health, InstallProgress, InstallRequest, InstallState, InstallStatus, MessageRequest, ModeInfo,
+    ModelInfo, PermissionAnswer, RuleViolation, SecretsRequest, SessionInfo, SessionPage, SessionQuery, SessionState,
+    SharedProcess, SharedProcessState, TurnQuery,
 };
 
 #[cfg(doctest)]

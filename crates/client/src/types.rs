@@ -475,3 +475,54 @@ pub enum PermissionAnswer {
     /// No.
     Reject,
 }
+
+/// The format of an exported session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExportFormat {
+    /// The events, one JSON object per line.
+    JsonLines,
+    /// A transcript in Markdown.
+    Markdown,
+    /// A transcript as one HTML file without scripts.
+    Html,
+}
+
+impl ExportFormat {
+    /// The value of the query parameter `format`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::JsonLines => "jsonl",
+            Self::Markdown => "markdown",
+            Self::Html => "html",
+        }
+    }
+}
+
+/// Whether a session follows the lifecycle rules.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CheckReport {
+    /// Whether it follows all of them.
+    pub valid: bool,
+    /// Number of events that were checked.
+    pub events: u64,
+    /// Number of violations.
+    pub violation_count: u64,
+    /// The violations, at most 1000.
+    pub violations: Vec<RuleViolation>,
+}
+
+/// A breach of a lifecycle rule.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[non_exhaustive]
+pub struct RuleViolation {
+    /// The rule, such as `L5`; `None` if the event could not be read.
+    pub rule: Option<String>,
+    /// Sequence of the event that breaks the rule.
+    pub sequence: u64,
+    /// What was expected and what was found.
+    pub message: String,
+}

@@ -9,7 +9,9 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Components, OpenApi as Document, RefOr, Schema};
 use utoipa::{Modify, OpenApi, PartialSchema, ToSchema};
 
-use crate::{agents, documents, events, health, messages, metrics, problem, requests, secrets, sessions};
+use crate::{
+    agents, check, documents, events, export, health, messages, metrics, problem, requests, secrets, sessions,
+};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -35,6 +37,8 @@ use crate::{agents, documents, events, health, messages, metrics, problem, reque
         messages::stream,
         events::list,
         events::follow,
+        export::export,
+        check::check,
         requests::reply_question,
         requests::reject_question,
         requests::reply_permission,

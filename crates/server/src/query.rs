@@ -47,6 +47,11 @@ impl Query {
         Ok(first)
     }
 
+    /// A parameter that is text.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, Problem> {
+        self.value(name)
+    }
+
     /// Parses a parameter that is a number.
     pub(crate) fn number<N: FromStr>(&self, name: &str) -> Result<Option<N>, Problem> {
         let Some(value) = self.value(name)? else {

@@ -18,7 +18,9 @@ use crate::origin::reject_foreign_pages;
 use crate::problem::{handler_panicked, method_not_allowed, not_found};
 use crate::request_body::{discard_unread_body, limit_large_bodies};
 use crate::request_log::log_request;
-use crate::{agents, documents, events, health, messages, metrics, requests, secrets, sessions};
+use crate::{
+    agents, check, documents, events, export, health, inspector, messages, metrics, requests, secrets, sessions,
+};
 
 /// Router of the whole API. The layer that is added last handles a request first.
 pub(crate) fn router(app: App) -> Router {
@@ -37,12 +39,17 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/sessions/{id}/terminate", post(sessions::terminate))
         .route("/v1/sessions/{id}/events", get(events::list))
         .route("/v1/sessions/{id}/events/sse", get(events::follow))
+        .route("/v1/sessions/{id}/export", get(export::export))
+        .route("/v1/sessions/{id}/check", get(check::check))
         .route("/v1/sessions/{id}/questions/{request}/reply", post(requests::reply_question))
         .route("/v1/sessions/{id}/questions/{request}/reject", post(requests::reject_question))
         .route("/v1/sessions/{id}/permissions/{request}/reply", post(requests::reply_permission))
         .route("/v1/openapi.json", get(documents::openapi))
         .route("/v1/schema.json", get(documents::schema))
         .route("/metrics", get(metrics::get_metrics))
+        .route("/ui", get(inspector::redirect))
+        .route("/ui/", get(inspector::index))
+        .route("/ui/{*path}", get(inspector::file))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(from_fn_with_state(app.clone(), limit_large_bodies))

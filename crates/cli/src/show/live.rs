@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use interlingua_schema::{ContentPart, Item, ItemId, ItemStatus, Role};
+use interlingua_transcript::sanitize;
 
-use super::style::{TextRole, sanitize};
+use super::style::TextRole;
 use super::transcript::{Transcript, indent};
 
 /// The message that is shown while it streams.

@@ -70,9 +70,3 @@ fn style_of(role: TextRole) -> Style {
         TextRole::Dim => Style::new().dimmed(),
     }
 }
-
-/// Removes escape sequences and control characters, so that a text cannot control the terminal.
-pub(crate) fn sanitize(text: &str) -> String {
-    let stripped = anstream::adapter::strip_str(text).to_string();
-    stripped.chars().filter(|character| !character.is_control() || matches!(character, '\n' | '\t')).collect()
-}

@@ -8,9 +8,10 @@ use interlingua_schema::{
     QuestionStatus, Role, SessionEnded, SessionId, StatusData, StatusLabel, StepStatus, TurnEnded, TurnStatus,
     UniversalEvent, Usage,
 };
+use interlingua_transcript::sanitize;
 
 use super::live::LiveMessage;
-use super::style::{Styles, TextRole, sanitize};
+use super::style::{Styles, TextRole};
 
 /// Maximum number of lines of a tool's output, unless all output is shown.
 const MAX_BLOCK_LINES: usize = 12;

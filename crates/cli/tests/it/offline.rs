@@ -157,6 +157,29 @@ fn the_schema_is_json_and_contains_the_event_types() {
 }
 
 #[test]
+fn show_writes_an_html_or_markdown_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = write_file(&dir, "hello.jsonl", log());
+    let html = dir.path().join("hello.html");
+    let html = html.to_str().unwrap();
+    let written = run(&["show", &input, "--html", html]);
+    assert_one_line(&written, 0, "wrote ");
+    let page = fs::read_to_string(html).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{page}");
+    assert!(page.contains("<title>hello.jsonl</title>") && page.contains("<p>Hello.</p>"), "{page}");
+    // The other ways to say it give the same page.
+    assert_eq!(run(&["show", "--html", &input]).stdout, page);
+    assert_eq!(run(&["show", &input, "--html"]).stdout, page);
+    let markdown = run(&["show", &input, "--markdown"]);
+    assert!(markdown.stdout.contains("## You\n\nhi\n"), "{markdown:?}");
+
+    assert_one_line(&run(&["show", &input, "--html", &input]), 2, "is the log to read");
+    assert_eq!(fs::read_to_string(&input).unwrap(), log());
+    assert_one_line(&run(&["show", &input, "--html", "/no/such/folder/x.html"]), 2, "cannot write");
+    assert_eq!(run(&["show", "--html"]).code, Some(2));
+}
+
+#[test]
 fn show_prints_the_same_for_a_log_and_its_events() {
     let shown = run_with(&["show", "-"], log().as_bytes());
     assert_eq!(shown.code, Some(0), "{shown:?}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use interlingua_client::{
-    AttachedFile, Client, ClientError, CreateSessionRequest, EventQuery, InstallRequest, MessageRequest,
+    AttachedFile, Client, ClientError, CreateSessionRequest, EventQuery, ExportFormat, InstallRequest, MessageRequest,
     PermissionAnswer, SecretsRequest, SessionQuery, TurnQuery,
 };
 use serde::Serialize;
@@ -32,6 +32,8 @@ async fn call_every_method(client: &Client) -> Result<(), ClientError> {
     let mut turn = client.stream_turn("s", &MessageRequest::new("echo hi"), TurnQuery::default()).await?;
     while turn.next().await?.is_some() {}
     client.events("s", EventQuery::default()).await?;
+    client.check_session("s").await?;
+    client.export_session("s", ExportFormat::JsonLines).await?;
     client.set_secrets("s", &SecretsRequest::default()).await?;
     client.interrupt("s").await?;
     let unknown = client.reply_permission("s", "p", PermissionAnswer::Once).await.unwrap_err();

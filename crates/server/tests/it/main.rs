@@ -9,6 +9,8 @@ mod client;
 mod docs;
 mod endpoints;
 mod errors;
+mod export;
+mod inspector;
 mod load;
 mod secrets;
 mod shutdown;

@@ -109,6 +109,18 @@ export interface Change {
 /** What happens to a file. */
 export type ChangeKind = "create" | "update" | "delete" | "move" | (string & {});
 
+/** The verdict of the checker about a session. */
+export interface CheckReport {
+  /** Number of events that were checked. */
+  events: number;
+  /** Whether the session follows all rules. */
+  valid: boolean;
+  /** Number of violations. */
+  violationCount: number;
+  /** The violations, at most 1000. */
+  violations: Violation[];
+}
+
 /** A command to run. */
 export interface CommandInput {
   /** Whether the command runs in the background. Omitted if the call does not have it. */
@@ -1165,6 +1177,16 @@ export interface Usage {
   output_tokens: number;
   /** Output tokens of reasoning. Omitted if the agent does not report them. */
   reasoning_tokens?: number | null;
+}
+
+/** A breach of a rule. */
+export interface Violation {
+  /** What was expected and what was found. */
+  message: string;
+  /** The rule, `L1` to `L18`; null if the event could not be read. */
+  rule?: string | null;
+  /** Sequence of the event that breaks the rule. */
+  sequence: number;
 }
 
 /** Whether reasoning may be shown to the user. */

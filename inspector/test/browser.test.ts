@@ -1,0 +1,268 @@
+import { mkdirSync } from "node:fs";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium as playwright, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { chromium, TestServer } from "./server.ts";
+
+/** Where the screenshots go. */
+const SHOTS = new URL("../test-results/", import.meta.url).pathname;
+const WIDE = { width: 1280, height: 800 };
+/** Size of the long session. */
+const EVENTS = Number(process.env["INSPECTOR_EVENTS"] ?? 50_000);
+/** Factor for the time limits, for a machine that does other work. */
+const SLACK = Number(process.env["INSPECTOR_SLACK"] ?? 1);
+/** Name of the function through which a page reports that it violated its policy. */
+const REPORT = "reportViolation";
+
+if (chromium === undefined) {
+  if (process.env["CI"] !== undefined) throw new Error("no Chromium; install it, or name it with CHROMIUM_BIN");
+  console.warn("SKIPPED: the browser tests need Chromium; install it, or name it with CHROMIUM_BIN");
+}
+
+describe.skipIf(chromium === undefined)("the inspector", () => {
+  let server: TestServer;
+  let browser: Browser;
+  let context: BrowserContext;
+  /** What a page must never do: violate its policy, fail, ask another host, or show the token in an address. */
+  let problems: string[];
+
+  beforeAll(async () => {
+    mkdirSync(SHOTS, { recursive: true });
+    const options = { executablePath: chromium as string, args: ["--no-sandbox", "--disable-dev-shm-usage"] };
+    [server, browser] = await Promise.all([TestServer.start(), playwright.launch(options)]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.stop();
+  });
+  beforeEach(async () => {
+    problems = [];
+    context = await newContext({});
+  });
+  afterEach(async () => {
+    await context.close();
+    expect(problems).toEqual([]);
+  });
+
+  async function newContext(options: BrowserContextOptions): Promise<BrowserContext> {
+    const created = await browser.newContext({ viewport: WIDE, colorScheme: "light", ...options });
+    created.setDefaultTimeout(20_000 * SLACK);
+    await created.exposeFunction(REPORT, (text: string) => void problems.push(`policy: ${text}`));
+    await created.addInitScript((report) => {
+      document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) => {
+        (window as unknown as Record<string, (text: string) => void>)[report]?.(`${violatedDirective} ${blockedURI}`);
+      });
+    }, REPORT);
+    created.on("weberror", (error) => problems.push(`error: ${error.error().stack ?? ""}`));
+    created.on("request", (request) => {
+      const { origin, protocol } = new URL(request.url());
+      if (origin !== server.address && !["data:", "blob:"].includes(protocol)) problems.push(`request: ${request.url()}`);
+      if (new URL(request.url()).search.includes(server.token)) problems.push(`token in ${request.url()}`);
+    });
+    return created;
+  }
+
+  async function open(path: string, from = context): Promise<Page> {
+    const page = await from.newPage();
+    page.on("dialog", (dialog) => void dialog.accept());
+    await page.goto(server.page(path));
+    await page.locator(".session-header, .create, .session-row, .welcome").first().waitFor({ state: "attached" });
+    return page;
+  }
+
+  const shot = (page: Page, name: string) => page.screenshot({ path: `${SHOTS}${name}.png` });
+  const texts = (page: Page, selector: string) => page.locator(selector).allInnerTexts();
+
+  it("asks for the token, and keeps it out of the address", async () => {
+    const page = await context.newPage();
+    await page.goto(`${server.address}/ui/`);
+    await page.getByLabel("Token").fill(server.token);
+    await page.getByRole("button", { name: "Open" }).click();
+    await page.waitForSelector(".sidebar");
+    const other = await open("");
+    expect(new URL(other.url()).hash).toBe("");
+    await other.reload();
+    await other.waitForSelector(".sidebar .dot.online");
+  });
+
+  it("runs a turn that the user writes, with a diff and markdown", async () => {
+    const page = await open("new");
+    await page.locator('.agent-card:has-text("mock")').click();
+    await page.getByLabel("Title").fill("Fix the parser");
+    await page.getByLabel("Message", { exact: true }).fill("tool");
+    await page.getByRole("button", { name: "Create and send" }).click();
+    await page.waitForSelector(".turn-end");
+    await page.locator(".diff .add").first().waitFor();
+    await page.getByLabel("Message").fill("markdown");
+    await page.getByLabel("Message").press("Enter");
+    await page.waitForSelector(".markdown table");
+    await page.locator(".turn-end").nth(1).waitFor();
+    expect((await texts(page, ".message.user")).join()).toContain("markdown");
+    await shot(page, "turn");
+  });
+
+  it("is readable in light, dark and on a narrow screen", async () => {
+    await server.create("tools", "Release the next version", "status", "reasoning", "tool", "error");
+    for (const [colorScheme, viewport, suffix] of [
+      ["light", WIDE, ""],
+      ["dark", WIDE, "-dark"],
+      ["light", { width: 375, height: 740 }, "-375"],
+    ] as const) {
+      const other = await newContext({ colorScheme, viewport });
+      const page = await open("sessions/tools", other);
+      await page.waitForSelector(".card.error .remedy");
+      await shot(page, `conversation${suffix}`);
+      await page.getByRole("tab", { name: "Events" }).click();
+      await page.locator(".event").nth(6).click();
+      await page.locator(".sides pre").first().waitFor();
+      await shot(page, `events${suffix}`);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+      await page.goto(`${server.address}/ui/`);
+      await page.locator(".session-row").first().waitFor();
+      await shot(page, `sessions${suffix}`);
+      await other.close();
+    }
+  });
+
+  it("answers permissions in two browsers at once", async () => {
+    await server.create("permission", "Run the release", "permission");
+    const other = await newContext({});
+    const pages = await Promise.all([open("sessions/permission"), open("sessions/permission", other)]);
+    const [first, second] = pages;
+    await Promise.all(pages.map((page) => page.locator(".request-card").nth(1).waitFor()));
+    await shot(first, "permission");
+    await first.getByRole("button", { name: "Allow once" }).first().click();
+    await second.waitForFunction(() => document.querySelectorAll(".request-card").length === 1);
+    await second.getByRole("button", { name: "Reject" }).click();
+    await Promise.all(pages.map((page) => page.waitForSelector(".turn-end")));
+    expect((await texts(first, ".note-line.request strong")).sort()).toEqual(["Allowed", "Denied"]);
+    await other.close();
+  });
+
+  it("answers questions with one choice and with several", async () => {
+    await server.create("question", "Choose a database", "question");
+    const page = await open("sessions/question");
+    await page.locator(".request-card").nth(1).waitFor();
+    await shot(page, "question");
+    await page.locator(".option", { hasText: "SQLite" }).click();
+    await page.waitForFunction(() => document.querySelectorAll(".request-card").length === 1);
+    await page.locator(".option").nth(0).click();
+    await page.locator(".option").nth(1).click();
+    await page.getByRole("button", { name: "Answer" }).click();
+    await page.waitForSelector(".turn-end");
+    expect((await texts(page, ".answer")).join()).toContain("SQLite");
+  });
+
+  it("interrupts a turn, terminates and deletes a session", async () => {
+    await server.create("ends", "Ends", "permission");
+    const page = await open("sessions/ends");
+    await page.getByRole("button", { name: "Interrupt" }).click();
+    await page.waitForSelector(".turn-end.interrupted");
+    await page.getByLabel("More").click();
+    await page.getByRole("button", { name: "Terminate" }).click();
+    await page.waitForSelector(".session-end");
+    await page.waitForSelector(".composer.ended");
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.waitForSelector(".welcome");
+    expect((await server.get<{ status: number }>("/v1/sessions/ends")).status).toBe(404);
+  });
+
+  it("goes on after kill -9 of the server, without loss or doubles", async () => {
+    await server.create("restart", "Restart", "echo one");
+    const page = await open("sessions/restart");
+    await page.waitForSelector(".turn-end");
+    const restart = await server.kill();
+    await page.waitForSelector(".banner");
+    await restart();
+    await page.waitForSelector(".banner", { state: "detached" });
+    await server.post("/v1/sessions/restart/messages", { message: "echo two" });
+    await page.locator(".turn-end").nth(1).waitFor();
+    expect(await texts(page, ".message.agent .markdown")).toEqual(["one", "two"]);
+  });
+
+  it("shows hostile text as text", async () => {
+    const hostile =
+      "say <script>alert(1)</script> <img src=x onerror=alert(1)> [link](javascript:alert(1)) \u001b[31mred\u001b[0m \u202etxt.exe שלום";
+    await server.create("hostile", "<b>Title</b>", hostile);
+    const page = await open("sessions/hostile");
+    await page.waitForSelector(".turn-end");
+    const found = await page.evaluate(() => ({
+      elements: document.querySelectorAll("#app script, #app img, #app b").length,
+      links: [...document.querySelectorAll("a")].filter(({ protocol }) => protocol === "javascript:").length,
+      text: document.body.innerText,
+    }));
+    expect(found).toMatchObject({ elements: 0, links: 0 });
+    for (const part of ["<script>alert(1)</script>", "[U+202E]txt.exe", "<b>Title</b>", "שלום"]) expect(found.text).toContain(part);
+    expect(found.text).not.toContain("\u001b");
+    await server.post("/v1/sessions/hostile/messages", { message: `say ${"x".repeat(1_000_000)}` });
+    // Rows that are out of sight are not in the document.
+    await page.locator('.message.agent button:has-text("more characters")').waitFor();
+  });
+
+  it("finds sessions with the keyboard, and filters and checks events", async () => {
+    await server.create("needle", "A needle in the list", "echo x");
+    const page = await open("");
+    await page.waitForSelector('.session-row:has-text("needle")');
+    await page.keyboard.press("/");
+    await page.keyboard.type("needle");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector('.titles h2:has-text("A needle")');
+    await page.getByRole("tab", { name: "Events" }).click();
+    await page.getByRole("button", { name: /^turn.ended/ }).click();
+    await page.waitForFunction(() => document.querySelectorAll(".event").length === 1);
+    await page.getByRole("button", { name: "Check rules" }).click();
+    await page.waitForSelector(".verdict.good");
+  });
+
+  it("exports a transcript that opens without a server", async () => {
+    await server.create("export", "Export", "tool");
+    const page = await open("sessions/export");
+    await page.waitForSelector(".turn-end");
+    await page.getByLabel("More").click();
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Download HTML" }).click();
+    const path = `${SHOTS}export.html`;
+    await (await download).saveAs(path);
+    const offline = await browser.newContext({ offline: true, javaScriptEnabled: false, viewport: WIDE });
+    const transcript = await offline.newPage();
+    await transcript.goto(`file://${path}`);
+    expect(await transcript.locator("details.tool").count()).toBeGreaterThan(0);
+    expect(await transcript.locator("h1").innerText()).toBe("Export");
+    await shot(transcript, "transcript");
+    await offline.close();
+  });
+
+  it(`opens and scrolls a session of ${EVENTS} events`, async () => {
+    await server.create("long", "A long session");
+    let count = 0;
+    while (count < EVENTS) {
+      await Promise.all(Array.from({ length: 100 }, () => server.post("/v1/sessions/long/messages", { message: "tool" })));
+      ({ eventCount: count } = await server.get<{ eventCount: number }>("/v1/sessions/long"));
+    }
+    await server.post("/v1/sessions/long/interrupt", {});
+    const page = await open("");
+    const devtools = await context.newCDPSession(page);
+    const started = Date.now();
+    await page.goto(`${server.address}/ui/sessions/long`);
+    await page.locator(".row").nth(3).waitFor();
+    const firstScreen = Date.now() - started;
+    const longestFrame = await page.evaluate(async () => {
+      const scroller = document.querySelector("main .scroller") as HTMLElement;
+      let longest = 0;
+      let previous = performance.now();
+      for (let frame = 0; frame < 240; frame += 1) {
+        scroller.scrollTop -= 240;
+        const now = await new Promise<number>((resolve) => requestAnimationFrame(resolve));
+        longest = Math.max(longest, now - previous);
+        previous = now;
+      }
+      return longest;
+    });
+    const { usedSize } = (await devtools.send("Runtime.getHeapUsage")) as { usedSize: number };
+    console.log(
+      `${count} events: first screen ${firstScreen} ms, heap ${(usedSize / 1e6).toFixed(1)} MB, longest frame ${longestFrame.toFixed(0)} ms`,
+    );
+    expect(firstScreen).toBeLessThan(1_000 * SLACK);
+    expect(usedSize).toBeLessThan(150e6);
+    expect(longestFrame).toBeLessThan(100 * SLACK);
+  }, 240_000);
+});

@@ -1,0 +1,90 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const BINARY = process.env["INTERLINGUA_BIN"] ?? new URL("../../target/debug/interlingua", import.meta.url).pathname;
+const CHROMIUM = [process.env["CHROMIUM_BIN"], "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+/** Path of the browser; undefined if there is none. */
+export const chromium = CHROMIUM.find((path) => path !== undefined && existsSync(path));
+
+/** A server that runs until it is stopped. */
+export class TestServer {
+  readonly token = randomBytes(12).toString("hex");
+  readonly #dataDir: string;
+  #child: ChildProcess | undefined;
+  address = "";
+
+  private constructor(dataDir: string) {
+    this.#dataDir = dataDir;
+  }
+
+  static async start(): Promise<TestServer> {
+    const server = new TestServer(await mkdtemp(join(tmpdir(), "inspector-")));
+    await server.#run(0);
+    return server;
+  }
+
+  async #run(port: number): Promise<void> {
+    const options = ["--port", String(port), "--print-address", "--exit-with-parent", "--log", "warn"];
+    const child = spawn(BINARY, ["server", ...options, "--data-dir", this.#dataDir], {
+      stdio: ["pipe", "pipe", "ignore"],
+      cwd: process.env["INSPECTOR_CWD"] ?? this.#dataDir,
+      env: { ...process.env, INTERLINGUA_TOKEN: this.token },
+    });
+    this.#child = child;
+    this.address = await new Promise((resolve, reject) => {
+      let text = "";
+      child.stdout?.on("data", (chunk: Buffer) => {
+        text += chunk.toString();
+        if (text.includes("\n")) resolve((JSON.parse(text) as { address: string }).address);
+      });
+      child.on("error", reject);
+      child.on("exit", (code) => reject(new Error(`the server exited with code ${code}`)));
+    });
+  }
+
+  /** Kills the server. Returns a function that starts it again on the same port. */
+  async kill(): Promise<() => Promise<void>> {
+    const port = Number(new URL(this.address).port);
+    await this.#end("SIGKILL");
+    return () => this.#run(port);
+  }
+
+  async stop(): Promise<void> {
+    await this.#end("SIGTERM");
+    await rm(this.#dataDir, { recursive: true, force: true });
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const exited = new Promise((resolve) => this.#child?.on("exit", resolve));
+    this.#child?.kill(signal);
+    await exited;
+  }
+
+  async post(path: string, body: unknown): Promise<void> {
+    const headers = { authorization: `Bearer ${this.token}`, "content-type": "application/json" };
+    const response = await fetch(`${this.address}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    await response.arrayBuffer();
+  }
+
+  async get<T>(path: string): Promise<T> {
+    const response = await fetch(`${this.address}${path}`, { headers: { authorization: `Bearer ${this.token}` } });
+    return (await response.json()) as T;
+  }
+
+  /** Creates a session of the mock agent and sends it messages. */
+  async create(id: string, title: string, ...messages: string[]): Promise<void> {
+    await this.post(`/v1/sessions/${id}`, { agent: "mock", title });
+    for (const message of messages) await this.post(`/v1/sessions/${id}/messages`, { message });
+  }
+
+  /** Address of a page, with the token in the fragment. */
+  page(path = ""): string {
+    return `${this.address}/ui/${path}#token=${this.token}`;
+  }
+}
