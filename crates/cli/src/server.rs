@@ -51,6 +51,7 @@ Examples:
   INTERLINGUA_TOKEN=$(openssl rand -hex 24) interlingua server --host 0.0.0.0 --data-dir /var/lib/interlingua
   interlingua server --no-token --cors-allow-origin http://localhost:5173 --log debug
   interlingua server --no-token --port 0 --print-address --exit-with-parent")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Args {
     /// Address to listen on
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]

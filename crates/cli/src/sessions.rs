@@ -1,8 +1,12 @@
 //! `interlingua sessions`: sessions of a running server.
 
 mod follow;
+mod labels;
+mod list;
+mod queue;
 mod secrets;
 mod server_args;
+mod show;
 mod table;
 
 use std::io::Write as _;
@@ -10,7 +14,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use interlingua_client::{
-    AttachedFile, Client, ClientError, CreateSessionRequest, EventQuery, MessageRequest, SessionQuery, TurnQuery,
+    AttachedFile, Client, ClientError, CreateSessionRequest, EventQuery, MessageRequest, TurnQuery,
 };
 
 use self::server_args::{ServerArgs, client_error};
@@ -32,6 +36,7 @@ Examples:
   interlingua sessions create s1 --agent mock
   interlingua sessions send s1 'permission' --follow
   interlingua sessions reply-permission s1 PERMISSION_ID once
+  interlingua sessions list --state waiting
   interlingua sessions tail s1
   interlingua sessions events s1 --json | interlingua check -")]
 pub struct Args {
@@ -50,14 +55,46 @@ enum Command {
     #[command(after_help = "\
 Examples:
   interlingua sessions list
-  interlingua sessions list --limit 10 --json")]
-    List {
-        /// Maximum number of sessions
-        #[arg(long, value_name = "COUNT")]
-        limit: Option<u64>,
-        /// Cursor of the next page, as printed at the end of the previous page (`nextCursor`)
-        #[arg(long, value_name = "CURSOR")]
-        cursor: Option<String>,
+  interlingua sessions list --state waiting
+  interlingua sessions list --label team=core --text 'fix build' --limit 10 --json")]
+    List(list::ListArgs),
+    /// Show a session: what it is doing, what it waits for, its usage and labels
+    #[command(after_help = "\
+Example:
+  interlingua sessions show s1")]
+    Show {
+        /// Session id
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+    /// Set or remove labels of a session
+    #[command(after_help = "\
+Examples:
+  interlingua sessions label s1 team=core draft=
+  interlingua sessions label s1 --remove draft")]
+    Label {
+        /// Session id
+        #[arg(value_name = "ID")]
+        id: String,
+        /// Label to set
+        #[arg(value_name = "NAME=VALUE", value_parser = labels::parse, required_unless_present = "remove")]
+        labels: Vec<(String, String)>,
+        /// Name of a label to remove; can be repeated
+        #[arg(long, value_name = "NAME")]
+        remove: Vec<String>,
+    },
+    /// Show the messages that wait for their turns, or remove one
+    #[command(after_help = "\
+Examples:
+  interlingua sessions queue s1
+  interlingua sessions queue s1 --cancel MESSAGE_ID")]
+    Queue {
+        /// Session id
+        #[arg(value_name = "ID")]
+        id: String,
+        /// Message to remove, as long as its turn has not begun
+        #[arg(long, value_name = "MESSAGE_ID")]
+        cancel: Option<String>,
     },
     /// Create a session
     #[command(after_help = "\
@@ -86,6 +123,9 @@ Examples:
         /// Text of the message
         #[arg(value_name = "MESSAGE")]
         message: String,
+        /// Id of the message: a message with the id of an earlier one is not sent again
+        #[arg(long, value_name = "MESSAGE_ID")]
+        message_id: Option<String>,
         /// File to attach, on the server's machine; can be repeated
         #[arg(long, value_name = "FILE")]
         attach: Vec<PathBuf>,
@@ -248,10 +288,19 @@ struct SessionCommands {
 impl SessionCommands {
     async fn execute(&self, command: Command) -> anyhow::Result<Outcome> {
         match command {
-            Command::List { limit, cursor } => self.list(limit, cursor).await,
+            Command::List(args) => list::list(&self.client, args, self.json).await,
+            Command::Show { id } => show::show(&self.client, &id, self.json).await,
+            Command::Label { id, labels, remove } => labels::change(&self.client, &id, labels, remove, self.json).await,
+            Command::Queue { id, cancel: Some(message) } => {
+                self.report(self.client.cancel_message(&id, &message).await, &format!("cancelled {message}"))
+            }
+            Command::Queue { id, cancel: None } => queue::list(&self.client, &id, self.json).await,
             Command::Create { id, agent, create } => self.create(&id, &agent, &create).await,
-            Command::Send { id, message, attach, follow, full } => {
-                self.send(&id, &message, &attach, follow.then_some(full)).await
+            Command::Send { id, message, message_id, attach, follow, full } => {
+                let mut request = MessageRequest::new(message);
+                request.id = message_id;
+                request.attachments = attach.iter().map(|file| AttachedFile::new(file.to_string_lossy())).collect();
+                self.send(&id, &request, follow.then_some(full)).await
             }
             Command::Events { id, offset, limit, raw, full } => self.events(&id, offset, limit, raw, full).await,
             Command::Tail { id, offset, raw, full } => {
@@ -288,22 +337,6 @@ impl SessionCommands {
         print(if self.json { r#"{"ok":true}"# } else { message })
     }
 
-    async fn list(&self, limit: Option<u64>, cursor: Option<String>) -> anyhow::Result<Outcome> {
-        let mut query = SessionQuery::default();
-        (query.limit, query.cursor) = (limit, cursor);
-        let page = self.client.sessions(&query).await.map_err(client_error)?;
-        if self.json {
-            return print(&serde_json::to_value(&page)?.to_string());
-        }
-        let mut output = Output::new();
-        table::write(&page.sessions, &mut output)?;
-        if let Some(cursor) = page.next_cursor {
-            writeln!(output, "(more sessions: --cursor {cursor})")?;
-        }
-        output.flush()?;
-        Ok(Outcome::Success)
-    }
-
     async fn create(&self, id: &str, agent: &str, args: &SessionArgs) -> anyhow::Result<Outcome> {
         let mut create = CreateSessionRequest::new(agent);
         create.agent_mode.clone_from(&args.agent_mode);
@@ -327,13 +360,11 @@ impl SessionCommands {
         }
     }
 
-    async fn send(&self, id: &str, message: &str, attach: &[PathBuf], follow: Option<bool>) -> anyhow::Result<Outcome> {
-        let mut message = MessageRequest::new(message);
-        message.attachments = attach.iter().map(|file| AttachedFile::new(file.to_string_lossy())).collect();
+    async fn send(&self, id: &str, message: &MessageRequest, follow: Option<bool>) -> anyhow::Result<Outcome> {
         let Some(full) = follow else {
-            return self.report(self.client.send_message(id, &message).await, "queued");
+            return self.report(self.client.send_message(id, message).await, "queued");
         };
-        let events = self.client.stream_turn(id, &message, TurnQuery::held()).await.map_err(client_error)?;
+        let events = self.client.stream_turn(id, message, TurnQuery::held()).await.map_err(client_error)?;
         follow::turn(events, self.printer(full)).await
     }
 

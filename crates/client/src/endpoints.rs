@@ -9,8 +9,9 @@ use crate::follow::EventStream;
 use crate::frames::{FrameStream, TurnStream};
 use crate::types::{
     AgentInfo, AgentList, AgentModels, CheckReport, CreateSessionRequest, CreatedSession, EventPage, EventQuery,
-    ExportFormat, Health, InstallRequest, InstallStatus, MessageRequest, ModeInfo, ModeList, PermissionAnswer,
-    SecretsRequest, SessionInfo, SessionPage, SessionQuery, TurnQuery,
+    ExportFormat, Health, InstallRequest, InstallStatus, MessageList, MessageRequest, ModeInfo, ModeList,
+    PermissionAnswer, QueuedMessage, SecretsRequest, SessionInfo, SessionPage, SessionQuery, TurnQuery,
+    UpdateSessionRequest,
 };
 
 /// # The server
@@ -78,10 +79,19 @@ impl Client {
 /// # Sessions
 #[allow(clippy::missing_errors_doc, reason = "documented once for all methods")]
 impl Client {
-    /// Lists the sessions, newest first, one page per call.
+    /// Lists the sessions, newest first: all of them, or one page per call if the query has a limit.
     pub async fn sessions(&self, query: &SessionQuery) -> Result<SessionPage, ClientError> {
-        let query = [("limit", query.limit.map(|limit| limit.to_string())), ("cursor", query.cursor.clone())];
-        self.fetch(self.endpoint(Method::GET, &["sessions"], &query)?).await
+        let mut parameters = vec![
+            ("agent", query.agent.clone()),
+            ("state", query.state.clone()),
+            ("directory", query.directory.clone()),
+            ("since", query.since.clone()),
+            ("q", query.text.clone()),
+            ("limit", query.limit.map(|limit| limit.to_string())),
+            ("cursor", query.cursor.clone()),
+        ];
+        parameters.extend(query.labels.iter().map(|label| ("label", Some(label.clone()))));
+        self.fetch(self.endpoint(Method::GET, &["sessions"], &parameters)?).await
     }
 
     /// Creates a session with this id.
@@ -96,6 +106,15 @@ impl Client {
     /// Loads a session.
     pub async fn session(&self, session: &str) -> Result<SessionInfo, ClientError> {
         self.fetch(self.get(&["sessions", session])?).await
+    }
+
+    /// Changes a session, and returns it as it is then.
+    pub async fn update_session(
+        &self,
+        session: &str,
+        update: &UpdateSessionRequest,
+    ) -> Result<SessionInfo, ClientError> {
+        self.fetch(self.endpoint(Method::PATCH, &["sessions", session], &[])?.json(update)).await
     }
 
     /// Stops a session's agent, and deletes the session with all its events.
@@ -122,6 +141,16 @@ impl Client {
 /// # Messages and answers
 #[allow(clippy::missing_errors_doc, reason = "documented once for all methods")]
 impl Client {
+    /// Lists the queue: the messages whose turns have not begun.
+    pub async fn queued_messages(&self, session: &str) -> Result<Vec<QueuedMessage>, ClientError> {
+        self.fetch::<MessageList>(self.get(&["sessions", session, "messages"])?).await.map(|list| list.messages)
+    }
+
+    /// Removes a message from the queue.
+    pub async fn cancel_message(&self, session: &str, message_id: &str) -> Result<(), ClientError> {
+        self.execute_empty(self.endpoint(Method::DELETE, &["sessions", session, "messages", message_id], &[])?).await
+    }
+
     /// Queues a message. Returns when it is durable.
     pub async fn send_message(&self, session: &str, message: &MessageRequest) -> Result<(), ClientError> {
         self.execute_empty(self.post(&["sessions", session, "messages"])?.json(message)).await

@@ -44,8 +44,8 @@ pub use interlingua_sse::{Event as SseEvent, Frame};
 pub use types::{
     AgentInfo, AgentModels, AttachedFile, CheckReport, CreateSessionRequest, CreatedSession, EventPage, EventQuery,
     ExportFormat, Health, InstallProgress, InstallRequest, InstallState, InstallStatus, MessageRequest, ModeInfo,
-    ModelInfo, PermissionAnswer, RuleViolation, SecretsRequest, SessionInfo, SessionPage, SessionQuery, SessionState,
-    SharedProcess, SharedProcessState, TurnQuery,
+    ModelInfo, PendingRequest, PermissionAnswer, QueuedMessage, RuleViolation, SecretsRequest, SessionInfo,
+    SessionPage, SessionQuery, SessionState, SharedProcess, SharedProcessState, TurnQuery, UpdateSessionRequest,
 };
 
 #[cfg(doctest)]

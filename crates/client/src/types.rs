@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use interlingua_schema::UniversalEvent;
+use interlingua_schema::{UniversalEvent, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -214,6 +214,9 @@ pub struct CreateSessionRequest {
     /// Title for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// Labels, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     /// Environment variables for the agent's process. The server keeps them in memory only.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -246,7 +249,7 @@ pub struct CreatedSession {
 }
 
 /// A session.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SessionInfo {
@@ -254,18 +257,35 @@ pub struct SessionInfo {
     pub session_id: String,
     /// Agent id.
     pub agent: String,
-    /// The agent's mode, if one was chosen.
-    pub agent_mode: Option<String>,
+    /// The agent's mode; `default` if the agent has not said which.
+    #[serde(default)]
+    pub agent_mode: String,
     /// What the agent may do without asking.
     pub permission_mode: Option<String>,
-    /// The model, if one was chosen.
-    pub model: Option<String>,
+    /// The model; `default` if the agent has not said which.
+    #[serde(default)]
+    pub model: String,
     /// Variant of the model, if one was chosen.
     pub variant: Option<String>,
     /// The agent's own id of the session; `None` until it is known.
     pub native_session_id: Option<String>,
     /// What the session is doing.
     pub state: SessionState,
+    /// Status of the last turn that ended: `completed`, `failed`, `interrupted`; `None` before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_turn_status: Option<String>,
+    /// Permission requests and questions that wait for an answer, oldest first.
+    #[serde(default)]
+    pub pending: Vec<PendingRequest>,
+    /// Number of messages whose turns have not begun.
+    #[serde(default)]
+    pub queued: u64,
+    /// Total usage of all turns; `None` if the agent has reported none.
+    #[serde(default)]
+    pub usage: Option<Usage>,
+    /// Labels, by name.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
     /// Names of the values that the session waits for in the state [`SessionState::NeedsSecrets`]; see
     /// [`crate::Client::set_secrets`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -287,15 +307,55 @@ pub struct SessionInfo {
     pub other: Map<String, Value>,
 }
 
+/// A permission request or question that waits for an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[non_exhaustive]
+pub struct PendingRequest {
+    /// `permission` or `question`.
+    pub kind: String,
+    /// The data of the event that made the request, with its `permission_id` or `question_id`.
+    #[serde(flatten)]
+    pub data: Map<String, Value>,
+}
+
+impl PendingRequest {
+    /// Id for [`crate::Client::reply_permission`] or [`crate::Client::reply_question`].
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.data.get(&format!("{}_id", self.kind)).and_then(Value::as_str)
+    }
+}
+
+/// Changes of a session. A field that is `None` does not change; `Some(None)` goes back to the default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct UpdateSessionRequest {
+    /// Title for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<Option<String>>,
+    /// Labels to set, or to remove where the value is `None`. Other labels stay.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, Option<String>>,
+    /// The model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Option<String>>,
+    /// What the agent may do without asking.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<Option<String>>,
+}
+
 /// What a session is doing.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SessionState {
-    /// Nothing runs. The next message starts a turn.
+    /// Nothing runs and nothing is queued. The next message starts a turn.
     Idle,
-    /// The agent works.
+    /// The agent works, or a message waits for its turn.
     Running,
+    /// The agent waits for the answer to a permission request or a question.
+    Waiting,
     /// Values that the session was created with were lost in a restart of the server. Messages wait for them.
     NeedsSecrets,
     /// The session has ended.
@@ -335,18 +395,30 @@ impl std::fmt::Debug for SecretsRequest {
     }
 }
 
-/// Which sessions to list. The default is the newest 1000.
+/// Which sessions to list. The default is all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionQuery {
-    /// Maximum number of sessions per page: 1000 if `None`, 10,000 at most.
+    /// Only sessions with this agent.
+    pub agent: Option<String>,
+    /// Only sessions in this state, as `needs_secrets`.
+    pub state: Option<String>,
+    /// Only sessions with all of these labels: `NAME=VALUE`, or `NAME` for any value.
+    pub labels: Vec<String>,
+    /// Only sessions whose agent works in this directory.
+    pub directory: Option<String>,
+    /// Only sessions that have changed since: milliseconds since 1970, or a time such as `2026-01-31T08:00:00Z`.
+    pub since: Option<String>,
+    /// Only sessions whose id, title or directory contains this text.
+    pub text: Option<String>,
+    /// Maximum number of sessions per page, 10,000 at most; all if `None`.
     pub limit: Option<u64>,
     /// [`SessionPage::next_cursor`] of the previous page; `None` for the first page.
     pub cursor: Option<String>,
 }
 
 /// A page of sessions, newest first.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SessionPage {
@@ -355,6 +427,9 @@ pub struct SessionPage {
     /// Value for [`SessionQuery::cursor`] to get the next page; `None` on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// Number of sessions on all pages.
+    #[serde(default)]
+    pub total: u64,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -364,6 +439,10 @@ pub struct SessionPage {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MessageRequest {
+    /// Id of the message, unique in its session. A message with an id can be sent again after a broken connection: it is
+    /// queued once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// The text.
     pub message: String,
     /// Attached files.
@@ -375,12 +454,40 @@ impl MessageRequest {
     /// A message without attachments.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), attachments: Vec::new() }
+        Self { id: None, message: message.into(), attachments: Vec::new() }
+    }
+
+    /// Sets the id of the message.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
     }
 }
 
+/// A message whose turn has not begun.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct QueuedMessage {
+    /// Id of the message: that of its [`MessageRequest`], or a generated one.
+    pub id: String,
+    /// The text.
+    pub message: String,
+    /// Attached files.
+    pub attachments: Vec<AttachedFile>,
+    /// Time at which it was queued, in milliseconds since 1970.
+    pub created_at: i64,
+}
+
+/// The queue of a session.
+#[derive(Debug, Deserialize)]
+pub(crate) struct MessageList {
+    pub(crate) messages: Vec<QueuedMessage>,
+}
+
 /// A file that is attached to a message.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[non_exhaustive]
 pub struct AttachedFile {
     /// Path on the server's machine, absolute or relative to the session's directory.
@@ -425,7 +532,7 @@ impl TurnQuery {
 pub struct EventQuery {
     /// Only events with a higher sequence.
     pub after: u64,
-    /// Maximum number of events per page: 1000 if `None`, 10,000 at most. Streams have no limit.
+    /// Maximum number of events per page, 10,000 at most; all if `None`. Streams have no limit.
     pub limit: Option<u64>,
     /// Whether events include their native payload.
     pub include_raw: bool,

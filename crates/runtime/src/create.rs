@@ -38,6 +38,8 @@ pub struct CreateSession {
     pub directory: Option<String>,
     /// The session's title, for people.
     pub title: Option<String>,
+    /// Labels, by name, for programs that manage many sessions.
+    pub labels: BTreeMap<String, String>,
     /// Environment variables for the agent's process.
     pub env: Environment,
     /// MCP servers for the agent.
@@ -107,6 +109,7 @@ impl CreateSession {
         pub agent_version: Option<String>,
         pub directory: Option<String>,
         pub title: Option<String>,
+        pub labels: BTreeMap<String, String>,
         pub env: Environment,
         pub mcp: McpServers,
     }
@@ -167,7 +170,7 @@ fn is_variable_name(name: &str) -> bool {
 
 impl SessionSpec {
     /// The session as it is stored.
-    pub(crate) fn to_new_session(&self, agent: &'static str) -> NewSession {
+    pub(crate) fn to_new_session(&self, agent: &'static str, labels: BTreeMap<String, String>) -> NewSession {
         let config = StoredConfig {
             agent_version: self.agent_version.clone(),
             env: self.env.names().map(str::to_owned).collect(),
@@ -187,6 +190,8 @@ impl SessionSpec {
         session.native_session_id.clone_from(&self.native_session_id);
         session.directory = Some(self.directory.to_string_lossy().into_owned());
         session.title.clone_from(&self.title);
+        session.labels = labels;
+        session.has_secrets = !config.env.is_empty() || !config.mcp_secrets.is_empty();
         session.config = serde_json::to_string(&config).ok().map(|config| RawJson::from_payload(&config));
         session
     }

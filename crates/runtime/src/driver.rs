@@ -128,6 +128,23 @@ pub trait Driver: Send + Sync + 'static {
     /// Installs the agent, and calls `progress` at intervals with the number of bytes on disk.
     fn install(self: Arc<Self>, options: InstallOptions, progress: InstallProgress) -> BoxFuture<Result<(), String>>;
 
+    /// The mode of a session that was created without one; `None` if the agent decides.
+    fn default_mode(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The model of a session that was created without one; `None` if the agent decides.
+    fn default_model(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Why `model` or `permissionMode` cannot be changed once the agent has created its session; `None` if a resumed
+    /// session takes the new value.
+    fn refuse_change(&self, field: SessionOption) -> Option<&'static str> {
+        let _ = field;
+        None
+    }
+
     /// How long an idle agent is kept. Zero where starting costs nothing.
     fn idle_timeout(&self) -> Duration {
         Duration::from_secs(300)
@@ -146,6 +163,15 @@ pub trait Driver: Send + Sync + 'static {
     fn shutdown(self: Arc<Self>) -> BoxFuture<()> {
         Box::pin(std::future::ready(()))
     }
+}
+
+/// An option of a session that can be changed after it was created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SessionOption {
+    /// The model.
+    Model,
+    /// What the agent may do without asking.
+    PermissionMode,
 }
 
 /// What a session requires of its agent.

@@ -71,6 +71,30 @@ pub enum RuntimeError {
         /// Id of the permission request or question.
         id: String,
     },
+    /// A message with this id exists, with another content.
+    #[error("{detail}")]
+    MessageConflict {
+        /// The session.
+        session: SessionId,
+        /// What was expected and what was found.
+        detail: String,
+    },
+    /// The session never had a message with this id.
+    #[error("session `{session}` has no message `{id}`")]
+    MessageNotFound {
+        /// The session.
+        session: SessionId,
+        /// The unknown id.
+        id: String,
+    },
+    /// The agent cannot change this now, or at all after the session has started.
+    #[error("session `{session}` cannot be changed: {reason}")]
+    ChangeRefused {
+        /// The session.
+        session: SessionId,
+        /// Why, and when it can be changed.
+        reason: String,
+    },
     /// The agent could not be started, exited, or did not answer.
     #[error("{agent} is unavailable: {reason}")]
     AgentProcessExited {
@@ -109,6 +133,16 @@ pub struct InvalidRequest {
 }
 
 impl RuntimeError {
+    pub(crate) fn message_id_taken(session: SessionId, id: impl std::fmt::Display) -> Self {
+        let detail = format!("session `{session}` has another message with the id `{id}`: choose a new id");
+        Self::MessageConflict { session, detail }
+    }
+
+    pub(crate) fn message_begun(session: SessionId) -> Self {
+        let detail = "the turn of the message has begun: interrupt the turn to stop it".to_owned();
+        Self::MessageConflict { session, detail }
+    }
+
     /// An error about one field.
     pub(crate) fn field(field: &'static str, detail: impl Into<String>) -> Self {
         Self::InvalidRequest(InvalidRequest { detail: detail.into(), field: Some(field) })

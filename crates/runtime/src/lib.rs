@@ -21,6 +21,7 @@
 //! * One turn runs at a time. Messages are queued in the store, in order, and survive a restart. A message leaves the
 //!   queue in the transaction that adds it to the stream. If the server dies before that, the next one sends the
 //!   message again.
+//! * A message with the id of an earlier one is not queued again, whatever has become of that one, also after a restart.
 //! * An interrupt ends the running turn and leaves the queue alone. An agent that does not stop is killed.
 //! * If an agent dies, its turn fails. The next message starts it again and resumes the native session.
 //! * What a dead server left open is closed when its session is loaded: the turn fails, permissions are denied and
@@ -48,6 +49,7 @@ mod ids;
 mod install;
 mod install_jobs;
 mod mcp;
+mod message;
 pub mod mock;
 mod permission_mode;
 mod process;
@@ -56,6 +58,7 @@ mod runtime;
 mod secrets;
 mod session;
 mod session_status;
+mod update;
 
 use std::sync::Arc;
 
@@ -69,12 +72,15 @@ pub use environment::Environment;
 pub use error::{InvalidRequest, Refusal, RuntimeError};
 pub use install::{LaunchConfig, install};
 pub use install_jobs::{InstallState, InstallStatus};
+pub use interlingua_store::SessionState;
 pub use mcp::{McpServer, McpServers};
+pub use message::IncomingMessage;
 pub use permission_mode::PermissionMode;
 pub use process::{AgentSockets, Supervisor, has_running_agents, supervise};
 pub use runtime::{CreatedSession, Runtime, RuntimeOptions, SentMessage, check_session_id};
 pub use secrets::{McpSecrets, SessionSecrets};
-pub use session_status::{SessionState, SessionStatus};
+pub use session_status::SessionStatus;
+pub use update::UpdateSession;
 
 /// The drivers of all agents, in the order in which agents are listed.
 #[must_use]

@@ -241,6 +241,14 @@ impl Driver for MockDriver {
         Box::pin(std::future::ready(done))
     }
 
+    fn default_mode(&self) -> Option<&'static str> {
+        Some(DEFAULT_MODE)
+    }
+
+    fn default_model(&self) -> Option<&'static str> {
+        Some(MODEL)
+    }
+
     fn idle_timeout(&self) -> Duration {
         Duration::ZERO
     }

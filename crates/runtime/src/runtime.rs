@@ -1,16 +1,16 @@
 //! The runtime: all sessions of a store, and the operations on them.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use interlingua_schema::{Message, NativeSessionId, SessionId};
-use interlingua_store::{Session, SessionKey, Store, StoreError};
+use interlingua_schema::{NativeSessionId, SessionId};
+use interlingua_store::{Session, SessionKey, SessionState, StateFilter, Store, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 
 use crate::actors::SessionActors;
 use crate::agents::{AgentStatus, InstallOptions, Mode, Models};
-use crate::attachments;
 use crate::create::{CreateSession, StoredConfig};
 use crate::driver::{BoxFuture, Driver, PermissionReply, ServeError};
 use crate::error::RuntimeError;
@@ -19,6 +19,7 @@ use crate::install_jobs::{InstallJob, InstallJobs, InstallStatus};
 use crate::secrets::{Secrets, SecretsBySession, SessionSecrets};
 use crate::session::{QuestionReply, ReplySender, SessionCommand};
 use crate::session_status::SessionStatus;
+use crate::update::check_labels;
 
 /// Maximum length of a session id.
 const MAX_SESSION_ID_BYTES: usize = 256;
@@ -98,6 +99,8 @@ pub(crate) struct Shared {
     secrets: Mutex<SecretsBySession>,
     install_jobs: InstallJobs,
     large_messages: Arc<Semaphore>,
+    /// The sessions of which all values that may be secret are in `secrets`.
+    complete_secrets: Mutex<BTreeSet<SessionKey>>,
 }
 
 /// A session that was created.
@@ -111,14 +114,40 @@ pub struct CreatedSession {
 /// A message that is durably queued.
 #[derive(Debug)]
 pub struct SentMessage {
-    turn: oneshot::Receiver<u64>,
+    turn: Turn,
+}
+
+#[derive(Debug)]
+enum Turn {
+    /// It has not started, as far as is known.
+    Waiting(oneshot::Receiver<u64>),
+    /// It started after the event with this sequence.
+    Started(u64),
+    /// There is none: the message was removed from the queue.
+    Cancelled,
 }
 
 impl SentMessage {
+    pub(crate) fn waiting(turn: oneshot::Receiver<u64>) -> Self {
+        Self { turn: Turn::Waiting(turn) }
+    }
+
+    pub(crate) fn started(after: u64) -> Self {
+        Self { turn: Turn::Started(after) }
+    }
+
+    pub(crate) fn cancelled() -> Self {
+        Self { turn: Turn::Cancelled }
+    }
+
     /// Waits for the message's turn. Returns the sequence number *before* the first event of the turn, so that reading
-    /// after it shows the turn from its start. `None` if the session ended first.
+    /// after it shows the turn from its start. `None` if the session ended first, or the message was removed from the queue.
     pub async fn wait_for_turn(self) -> Option<u64> {
-        self.turn.await.ok()
+        match self.turn {
+            Turn::Waiting(turn) => turn.await.ok(),
+            Turn::Started(after) => Some(after),
+            Turn::Cancelled => None,
+        }
     }
 }
 
@@ -137,6 +166,7 @@ impl Runtime {
             secrets: Mutex::default(),
             install_jobs: InstallJobs::default(),
             large_messages: Arc::new(Semaphore::new(1)),
+            complete_secrets: Mutex::default(),
         };
         let runtime = Self { shared: Arc::new(shared) };
         let (recovering, task_guard) = (runtime.clone(), runtime.shared.actors.task_guard());
@@ -256,14 +286,17 @@ impl Runtime {
             self.install_missing(&driver, create.agent_version.clone()).await?;
         }
         Arc::clone(&driver).refresh_status().await;
+        let labels = create.labels.clone();
+        check_labels(&labels)?;
         let spec = create.into_spec(id, &*driver)?;
-        let session = match self.shared.store.create(spec.to_new_session(driver.id())).await {
+        let session = match self.shared.store.create(spec.to_new_session(driver.id(), labels)).await {
             Ok(session) => session,
             Err(StoreError::SessionAlreadyExists(id)) => return Err(RuntimeError::SessionAlreadyExists(id)),
             Err(error) => return Err(error.into()),
         };
         let secrets = spec.secrets();
         if !secrets.is_empty() {
+            self.mark_secrets_complete(session.key);
             self.secrets().insert(session.key, secrets);
         }
         self.send_command(&session, SessionCommand::Wake).await?;
@@ -282,7 +315,17 @@ impl Runtime {
     /// What a session is doing, and what it waits for. `session` is as it was read from the store.
     #[must_use]
     pub fn status(&self, session: &Session) -> SessionStatus {
-        SessionStatus::new(session, self.secrets().get(&session.key))
+        let driver = self.driver(&session.agent).ok();
+        let default_mode = driver.as_ref().and_then(|driver| driver.default_mode());
+        let default_model = driver.as_ref().and_then(|driver| driver.default_model());
+        SessionStatus::new(session, self.secrets().get(&session.key), default_mode, default_model)
+    }
+
+    /// Filter of the store for sessions whose [`status`](Self::status) has this state.
+    #[must_use]
+    pub fn state_filter(&self, state: SessionState) -> StateFilter {
+        let complete = self.shared.complete_secrets.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        StateFilter::new(state, complete)
     }
 
     /// Hands in values that a session was created with, after they were lost in a restart or to replace them. When none
@@ -295,23 +338,14 @@ impl Runtime {
         let session = self.open_session(id).await?;
         let handed_in = Secrets::check(&secrets, &StoredConfig::decode(&session).secret_names())?;
         if !handed_in.is_empty() {
-            self.secrets().entry(session.key).or_default().merge(handed_in);
+            let mut all = self.secrets();
+            let secrets = all.entry(session.key).or_default();
+            secrets.merge(handed_in);
+            if secrets.missing(&StoredConfig::decode(&session).secret_names()).is_empty() {
+                self.mark_secrets_complete(session.key);
+            }
         }
         self.send_command(&session, SessionCommand::Wake).await
-    }
-
-    /// Queues a message, and returns when it is durable. Its turn starts when all earlier messages have had theirs.
-    ///
-    /// # Errors
-    /// If the session does not exist or has ended, or the agent cannot take the message.
-    pub async fn send(&self, id: &SessionId, message: Message) -> Result<SentMessage, RuntimeError> {
-        let session = self.open_session(id).await?;
-        let driver = self.driver(&session.agent)?;
-        let message = attachments::resolve(message, session.directory.as_deref())?;
-        driver.check_message(&message).map_err(|refusal| refusal.into_runtime_error(driver.id()))?;
-        let (turn_start, turn) = oneshot::channel();
-        self.send_command(&session, |reply_to| SessionCommand::Message { message, reply_to, turn_start }).await?;
-        Ok(SentMessage { turn })
     }
 
     /// Ends the running turn as interrupted, and returns when it has ended. Without a turn, nothing happens. Queued
@@ -428,13 +462,18 @@ impl Runtime {
     /// Forgets the values of a session that has ended.
     pub(crate) fn remove_secrets(&self, session: SessionKey) {
         self.secrets().remove(&session);
+        self.shared.complete_secrets.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
+    }
+
+    fn mark_secrets_complete(&self, session: SessionKey) {
+        self.shared.complete_secrets.lock().unwrap_or_else(PoisonError::into_inner).insert(session);
     }
 
     fn secrets(&self) -> MutexGuard<'_, SecretsBySession> {
         self.shared.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn session(&self, id: &SessionId) -> Result<Session, RuntimeError> {
+    pub(crate) async fn session(&self, id: &SessionId) -> Result<Session, RuntimeError> {
         self.shared.store.session(id).await?.ok_or_else(|| RuntimeError::SessionNotFound(id.clone()))
     }
 
@@ -444,7 +483,7 @@ impl Runtime {
     }
 
     /// Sends a command to a session, whose actor is started if it does not run, and waits for the reply.
-    async fn send_command(
+    pub(crate) async fn send_command(
         &self,
         session: &Session,
         command: impl FnOnce(ReplySender) -> SessionCommand,

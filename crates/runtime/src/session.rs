@@ -10,6 +10,7 @@ mod command;
 mod connection;
 mod current_message;
 mod load;
+mod messages;
 mod open_work;
 mod pending_append;
 mod replies;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlingua_convert::{Conversion, Converter, StreamEnd};
-use interlingua_store::{MessageId, QueuedMessage, Session};
+use interlingua_store::{MessageId, Session};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
@@ -35,7 +36,7 @@ use replies::Replies;
 
 use crate::actors::SessionCommands;
 use crate::batch_channel::ByteLen as _;
-use crate::cpu_bound::{LARGE_TEXT_BYTES, run_cpu_bound};
+use crate::cpu_bound::run_cpu_bound;
 use crate::create::StoredConfig;
 use crate::driver::{Driver, DriverCommand, ServeOutcome};
 use crate::driver_output::now;
@@ -92,7 +93,7 @@ struct SessionActor {
     /// Whether some of them may be large.
     may_have_large_messages: bool,
     /// Callers that wait for the turns of queued messages.
-    turn_waiters: HashMap<MessageId, oneshot::Sender<u64>>,
+    turn_waiters: HashMap<MessageId, Vec<oneshot::Sender<u64>>>,
     replies: Replies,
     interrupt: Option<PendingInterrupt>,
     /// When the agent last had something to do.
@@ -167,7 +168,7 @@ impl SessionActor {
         !self.is_busy()
             && !self.has_work()
             // A caller may wait for the turn of a message that waits for secrets.
-            && self.turn_waiters.values().all(oneshot::Sender::is_closed)
+            && self.turn_waiters.values().flatten().all(oneshot::Sender::is_closed)
             && (self.connection.is_none() || (self.open_work.is_empty() && is_idle_too_long()))
     }
 
@@ -188,23 +189,19 @@ impl SessionActor {
                 reply(reply_to, Ok(()));
             }
             SessionCommand::Message { message, reply_to, turn_start } => {
-                // A message with nothing before it in the queue need not be read back from the store. A large one is, when
-                // there is room for it.
-                let is_large = message.text.len() >= LARGE_TEXT_BYTES;
-                let is_next = !self.is_busy() && !self.may_have_messages && !self.needs_secrets && !is_large;
-                let copy = is_next.then(|| message.clone());
-                match self.runtime.shared.store.enqueue(self.session.key, message).await {
-                    Ok(id) => {
-                        reply(reply_to, Ok(()));
-                        if let Some(message) = copy {
-                            return self.take_message(QueuedMessage::new(id, message), Some(turn_start), None).await;
-                        }
-                        self.turn_waiters.insert(id, turn_start);
-                        self.may_have_messages = true;
-                        self.may_have_large_messages |= is_large;
-                    }
-                    Err(error) => reply(reply_to, Err(error.into())),
-                }
+                return self.queue_message(message, reply_to, turn_start).await;
+            }
+            SessionCommand::FindTurn { public_id, reply_to, turn_start } => {
+                let result = self.find_turn(&public_id, turn_start).await;
+                reply(reply_to, result);
+            }
+            SessionCommand::CancelMessage { id, reply_to } => {
+                let result = self.cancel_message(id).await;
+                reply(reply_to, result);
+            }
+            SessionCommand::Update { changes, reply_to } => {
+                let result = self.update(changes).await;
+                reply(reply_to, result);
             }
             SessionCommand::Permission { id, reply: permission_reply, reply_to } => {
                 let result = self.reply_permission(id, permission_reply);

@@ -1,26 +1,9 @@
 //! What a session is doing, for clients.
 
-use interlingua_store::Session;
-use serde::Serialize;
+use interlingua_store::{Session, SessionState};
 
 use crate::create::StoredConfig;
 use crate::secrets::Secrets;
-
-/// What a session is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum SessionState {
-    /// Nothing runs. The next message starts a turn.
-    Idle,
-    /// The agent works.
-    Running,
-    /// Values that the session was created with were lost in a restart of the server. Messages wait until a client has
-    /// handed them in again.
-    NeedsSecrets,
-    /// The session has ended.
-    Ended,
-}
 
 /// What a session is doing, and what it waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,21 +13,38 @@ pub struct SessionStatus {
     pub state: SessionState,
     /// Names of the values that the session waits for; empty if none is missing.
     pub secrets_missing: Vec<String>,
+    /// The agent's mode: as chosen, as the agent reports it, or its default.
+    pub agent_mode: String,
+    /// The model: as chosen, as the agent reports it, or the agent's default.
+    pub model: String,
 }
 
+/// Stands for a mode or model that the agent chooses and has not reported.
+const AGENT_DEFAULT: &str = "default";
+
 impl SessionStatus {
-    /// The status of a stored session, of which these values are in memory.
-    pub(crate) fn new(session: &Session, secrets: Option<&Secrets>) -> Self {
-        if session.ended {
-            return Self { state: SessionState::Ended, secrets_missing: Vec::new() };
-        }
-        let names = StoredConfig::decode(session).secret_names();
-        let secrets_missing = secrets.unwrap_or(&Secrets::default()).missing(&names);
-        let state = match (secrets_missing.is_empty(), session.busy) {
-            (false, _) => SessionState::NeedsSecrets,
-            (true, true) => SessionState::Running,
-            (true, false) => SessionState::Idle,
+    /// The status of a stored session, of which these values are in memory. `default_mode` and `default_model` are those
+    /// of the agent.
+    pub(crate) fn new(
+        session: &Session,
+        secrets: Option<&Secrets>,
+        default_mode: Option<&str>,
+        default_model: Option<&str>,
+    ) -> Self {
+        let secrets_missing = if session.ended {
+            Vec::new()
+        } else {
+            secrets.unwrap_or(&Secrets::default()).missing(&StoredConfig::decode(session).secret_names())
         };
-        Self { state, secrets_missing }
+        let choose = |chosen: &Option<String>, reported: &Option<String>, default: Option<&str>| {
+            let known = chosen.as_deref().or(reported.as_deref()).or(default);
+            known.unwrap_or(AGENT_DEFAULT).to_owned()
+        };
+        Self {
+            state: SessionState::from_session(session, !secrets_missing.is_empty()),
+            secrets_missing,
+            agent_mode: choose(&session.agent_mode, &session.reported_mode, default_mode),
+            model: choose(&session.model, &session.reported_model, default_model),
+        }
     }
 }

@@ -32,13 +32,16 @@ pub(crate) struct AgentInfo {
     credentials_available: bool,
     /// Installed version; omitted if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     version: Option<String>,
     /// Path of the program; omitted if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     path: Option<String>,
     capabilities: Capabilities,
     /// The process that its sessions share; omitted for agents with a process per session.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     server_status: Option<ServerInfo>,
 }
 
@@ -49,14 +52,17 @@ pub(crate) struct ServerInfo {
     status: ServerInfoStatus,
     /// Address that it listens on; omitted if it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     base_url: Option<String>,
     /// Time since it started; omitted if it does not run.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     uptime_ms: Option<u64>,
     /// Number of restarts.
     restart_count: u64,
     /// Why it last failed; omitted if it never did.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     last_error: Option<String>,
 }
 
@@ -249,6 +255,7 @@ pub(crate) struct ModelList {
     models: Vec<ModelInfo>,
     /// Model that is used when none is given; omitted if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     default_model: Option<String>,
     /// True if the agent is not installed, so that it could not be asked: it may have other models. Otherwise omitted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -263,12 +270,14 @@ pub(crate) struct ModelInfo {
     id: String,
     /// Name for people; omitted if it is the same as the id.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     name: Option<String>,
     /// Values for `variant`; omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     variants: Vec<String>,
     /// Variant that is used when none is given; omitted if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     default_variant: Option<String>,
 }
 

@@ -20,8 +20,6 @@ use crate::problem::{Problem, ProblemKind};
 use crate::query::Query;
 use crate::sse;
 
-/// Number of events of a page if the client gives no limit.
-const DEFAULT_PAGE_EVENTS: usize = 1000;
 /// Maximum number of events of a page.
 const MAX_PAGE_EVENTS: usize = 10_000;
 
@@ -37,7 +35,7 @@ pub(crate) struct EventPage {
     has_more: bool,
 }
 
-/// Reads a page of a session's events: those with a sequence higher than `offset`.
+/// Reads the session's events with a sequence higher than `offset`: all of them, or a page if `limit` is given.
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}/events",
@@ -46,7 +44,7 @@ pub(crate) struct EventPage {
     params(
         ("id" = String, Path, description = "Session id"),
         ("offset" = Option<u64>, Query, description = "Last `sequence` that the client has; 0 or absent: from the start"),
-        ("limit" = Option<usize>, Query, description = "Maximum number of events: 1000 if absent, 10000 at most"),
+        ("limit" = Option<usize>, Query, description = "Maximum number of events, 10000 at most; all if absent"),
         ("include_raw" = Option<bool>, Query, description = "Whether events include their native payload"),
     ),
     responses((status = 200, description = "A page of events", body = EventPage))
@@ -58,7 +56,7 @@ pub(crate) async fn list(
 ) -> Result<Response, Problem> {
     query.expect_only(&["offset", "limit", "include_raw"])?;
     let after = query.number("offset")?.unwrap_or_default();
-    let remaining = query.number("limit")?.unwrap_or(DEFAULT_PAGE_EVENTS).min(MAX_PAGE_EVENTS);
+    let remaining = query.number("limit")?.map_or(usize::MAX, |limit: usize| limit.min(MAX_PAGE_EVENTS));
     let raw = query.raw_payloads()?;
     let session = app.session(&id).await?;
     check_cursor(&session, after)?;

@@ -42,6 +42,8 @@ mod requests;
 mod router;
 mod secrets;
 mod serve;
+mod session_info;
+mod session_list;
 mod sessions;
 #[cfg(target_os = "linux")]
 mod socket_lookup;

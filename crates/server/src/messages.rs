@@ -1,16 +1,19 @@
-//! Sending messages to an agent.
+//! Messages to an agent: sending them, and the queue.
 
+use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use interlingua_runtime::IncomingMessage;
 use interlingua_schema::{Attachment, Message};
-use serde::Deserialize;
+use interlingua_store::QueuedMessage;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::body::JsonBody;
 use crate::object::Object;
-use crate::path::SessionPath;
+use crate::path::{RequestPath, SessionPath};
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::sse;
@@ -21,6 +24,10 @@ const MAX_MESSAGE_MIB: usize = 32;
 /// A message for the agent.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct SendMessage {
+    /// Id of the message, unique in its session. A message with an id can be sent again after a broken connection: it is
+    /// queued once.
+    #[schema(min_length = 1, max_length = 128, example = "msg-1")]
+    id: Option<String>,
     /// Text of the message.
     message: String,
     /// Attached files.
@@ -29,26 +36,103 @@ pub(crate) struct SendMessage {
 }
 
 /// A file that is attached to a message.
-#[derive(Deserialize, ToSchema)]
+#[derive(Serialize, Deserialize, ToSchema)]
 pub(crate) struct FileToSend {
     /// Path, absolute or relative to the session's directory.
     path: String,
     /// Media type; guessed from the path if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     mime: Option<String>,
     /// File name; the last part of the path if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     filename: Option<String>,
 }
 
-impl From<SendMessage> for Message {
+impl From<SendMessage> for IncomingMessage {
     fn from(send: SendMessage) -> Self {
         let attachment =
             |Object(file): Object<FileToSend>| Attachment::new(file.path).mime(file.mime).filename(file.filename);
         let attachments = send.attachments.unwrap_or_default().into_iter().map(attachment).collect();
-        Self::new(send.message).attachments(attachments)
+        Self::new(send.id, Message::new(send.message).attachments(attachments))
     }
 }
 
+/// A message that waits for its turn.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct QueuedMessageInfo {
+    /// Id of the message: the client's, or a generated one.
+    id: String,
+    /// Text of the message.
+    message: String,
+    /// Attached files.
+    attachments: Vec<FileToSend>,
+    /// Time at which it was queued, in milliseconds since 1970.
+    created_at: i64,
+}
+
+impl From<QueuedMessage> for QueuedMessageInfo {
+    fn from(queued: QueuedMessage) -> Self {
+        let file = |attachment: Attachment| FileToSend {
+            path: attachment.path,
+            mime: attachment.mime,
+            filename: attachment.filename,
+        };
+        Self {
+            id: queued.public_id,
+            message: queued.message.text,
+            attachments: queued.message.attachments.into_iter().map(file).collect(),
+            created_at: queued.created_at.as_millis(),
+        }
+    }
+}
+
+/// The queue of a session.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct MessageList {
+    /// The messages whose turns have not begun, in the order of their turns.
+    messages: Vec<QueuedMessageInfo>,
+}
+
+/// Lists the queue: the messages whose turns have not begun.
+#[utoipa::path(
+    get,
+    path = "/v1/sessions/{id}/messages",
+    tag = "messages",
+    operation_id = "listMessages",
+    params(("id" = String, Path, description = "Session id")),
+    responses((status = 200, description = "The queue", body = MessageList))
+)]
+pub(crate) async fn list(State(app): State<App>, SessionPath(id): SessionPath) -> Result<Json<MessageList>, Problem> {
+    let session = app.session(&id).await?;
+    let messages = app.store().queued_messages(session.key).await?;
+    Ok(Json(MessageList { messages: messages.into_iter().map(QueuedMessageInfo::from).collect() }))
+}
+
+/// Removes a message from the queue. Does nothing if it was removed before.
+#[utoipa::path(
+    delete,
+    path = "/v1/sessions/{id}/messages/{message}",
+    tag = "messages",
+    operation_id = "cancelMessage",
+    params(
+        ("id" = String, Path, description = "Session id"),
+        ("message" = String, Path, description = "Message id"),
+    ),
+    responses(
+        (status = 204, description = "The message is not in the queue any more"),
+        (status = 409, description = "The turn of the message has begun"),
+    )
+)]
+pub(crate) async fn cancel(State(app): State<App>, path: RequestPath) -> Result<StatusCode, Problem> {
+    app.runtime().cancel_message(&path.session, &path.request).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 /// Queues a message for the agent. Answers when the message is durable. Each message gets its own turn, in order.
+///
+/// A message with an `id` can be sent again: the same id with the same body does nothing, whatever has become of the
+/// message since.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/messages",
@@ -56,21 +140,25 @@ impl From<SendMessage> for Message {
     operation_id = "sendMessage",
     params(("id" = String, Path, description = "Session id")),
     request_body = SendMessage,
-    responses((status = 204, description = "The message is queued and durable"), (status = 409, description = "The session has ended"))
+    responses(
+        (status = 204, description = "The message is queued and durable"),
+        (status = 409, description = "The session has ended, or has another message with the same id"),
+    )
 )]
 pub(crate) async fn send(
     State(app): State<App>,
     SessionPath(id): SessionPath,
     JsonBody(message): JsonBody<SendMessage, MAX_MESSAGE_MIB>,
 ) -> Result<StatusCode, Problem> {
-    app.runtime().send(&id, message.into()).await?;
+    app.runtime().send(&id, IncomingMessage::from(message)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Queues a message for the agent and streams the events of its turn.
 ///
 /// The stream closes after the turn's `turn.ended`, after `session.ended`, and when the turn waits for the user
-/// (`permission.requested`, `question.requested`), unless `hold` is true.
+/// (`permission.requested`, `question.requested`), unless `hold` is true. A message with the `id` and the body of an
+/// earlier one is not queued again: the stream has the events of the earlier one's turn.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/messages/stream",
@@ -84,7 +172,7 @@ pub(crate) async fn send(
     request_body = SendMessage,
     responses(
         (status = 200, description = "The turn's events, as `id: <sequence>` and `data: <event>`", body = String, content_type = "text/event-stream"),
-        (status = 409, description = "The session has ended"),
+        (status = 409, description = "The session has ended, or has another message with the same id"),
     )
 )]
 pub(crate) async fn stream(
@@ -95,6 +183,6 @@ pub(crate) async fn stream(
 ) -> Result<Response, Problem> {
     let (raw, hold) = (query.raw_payloads()?, query.flag("hold")?);
     let session = app.session(&id).await?;
-    let sent = app.runtime().send(&id, message.into()).await?;
+    let sent = app.runtime().send(&id, IncomingMessage::from(message)).await?;
     Ok(sse::stream_turn(&app, session.key, sent, raw, hold))
 }

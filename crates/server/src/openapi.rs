@@ -3,6 +3,8 @@
 //! Paths and bodies are described at the handlers. This module adds what is common to many of them: the possible
 //! problem documents, and the universal event, whose schema is the same as in `/v1/schema.json`.
 
+mod refine;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -10,7 +12,8 @@ use utoipa::openapi::{Components, OpenApi as Document, RefOr, Schema};
 use utoipa::{Modify, OpenApi, PartialSchema, ToSchema};
 
 use crate::{
-    agents, check, documents, events, export, health, messages, metrics, problem, requests, secrets, sessions,
+    agents, check, documents, events, export, health, messages, metrics, problem, requests, secrets, session_list,
+    sessions,
 };
 
 #[derive(OpenApi)]
@@ -26,14 +29,17 @@ use crate::{
         agents::install_status,
         agents::modes,
         agents::models,
-        sessions::list,
+        session_list::list,
         sessions::create,
         sessions::get,
+        sessions::update,
         sessions::delete,
         sessions::interrupt,
         sessions::terminate,
         secrets::set_secrets,
+        messages::list,
         messages::send,
+        messages::cancel,
         messages::stream,
         events::list,
         events::follow,
@@ -75,17 +81,33 @@ impl Modify for TokenScheme {
     }
 }
 
-/// Placeholder for the schema of the universal event, which [`add_event`] inserts.
-#[derive(Serialize)]
-pub(crate) struct UniversalEvent;
+/// Declares placeholders for schemas that are inserted later, so that handlers can refer to them.
+macro_rules! placeholders {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        $(
+            $(#[$doc])*
+            #[derive(Serialize)]
+            pub(crate) struct $name;
 
-impl PartialSchema for UniversalEvent {
-    fn schema() -> RefOr<Schema> {
-        utoipa::openapi::Object::new().into()
-    }
+            impl PartialSchema for $name {
+                fn schema() -> RefOr<Schema> {
+                    utoipa::openapi::Object::new().into()
+                }
+            }
+
+            impl ToSchema for $name {}
+        )*
+    };
 }
 
-impl ToSchema for UniversalEvent {}
+placeholders! {
+    /// The universal event; see [`add_event`].
+    UniversalEvent,
+    /// The usage of a turn or a session, which is part of the universal event.
+    Usage,
+    /// A request that waits for an answer; see [`refine`].
+    PendingRequest,
+}
 
 /// Builds the `OpenAPI` document of the API.
 #[must_use]
@@ -93,6 +115,7 @@ pub fn document() -> Value {
     let mut document = json!(Api::openapi());
     add_event(&mut document);
     add_problems(&mut document);
+    refine::refine(&mut document);
     document
 }
 
@@ -202,6 +225,70 @@ mod tests {
         for reference in found {
             let pointer = reference.strip_prefix('#').expect("references stay inside the document");
             assert!(document.pointer(pointer).is_some(), "{reference}");
+        }
+    }
+
+    #[test]
+    fn the_types_of_events_are_told_apart() {
+        let document = document();
+        let event = &document["components"]["schemas"]["UniversalEvent"];
+        assert_eq!(event["discriminator"]["propertyName"], "type");
+        for variant in event["oneOf"].as_array().unwrap() {
+            assert!(variant["properties"]["type"]["const"].is_string(), "{variant}");
+        }
+        let events = &document["paths"]["/v1/sessions/{id}/events/sse"]["get"]["responses"]["200"]["content"];
+        assert_eq!(events["text/event-stream"]["x-item-schema"]["$ref"], "#/components/schemas/UniversalEvent");
+    }
+
+    #[test]
+    fn null_and_absent_are_told_apart() {
+        let document = document();
+        let session = &document["components"]["schemas"]["SessionInfo"];
+        let required: Vec<&str> =
+            session["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        for (name, schema) in session["properties"].as_object().unwrap() {
+            let is_omitted = ["lastTurnStatus", "secretsMissing"].contains(&name.as_str());
+            assert_eq!(required.contains(&name.as_str()), !is_omitted, "{name}");
+            let is_nullable = schema["type"].as_array().is_some_and(|types| types.contains(&"null".into()))
+                || ["anyOf", "oneOf"].iter().any(|any| {
+                    schema[any].as_array().is_some_and(|schemas| schemas.contains(&json!({ "type": "null" })))
+                });
+            let expected = ["permissionMode", "variant", "nativeSessionId", "usage", "directory", "title"];
+            assert_eq!(is_nullable, expected.contains(&name.as_str()), "{name}: {schema}");
+        }
+    }
+
+    #[test]
+    fn enumerations_and_ids_are_stated() {
+        let document = document();
+        let schemas = &document["components"]["schemas"];
+        assert!(schemas["AgentId"]["enum"].as_array().unwrap().contains(&"mock".into()));
+        let states = schemas["SessionState"]["enum"].as_array().unwrap();
+        let expected = interlingua_runtime::SessionState::ALL.map(|state| state.name().into());
+        assert_eq!(states.as_slice(), expected);
+        for (schema, property, target) in refine::PROPERTIES {
+            let found = schemas[schema]["properties"][property].to_string();
+            assert!(found.contains(&format!("/{target}\"")), "{schema}.{property}: {found}");
+        }
+        let parameters = document["paths"]["/v1/sessions/{id}"]["get"]["parameters"].as_array().unwrap();
+        assert_eq!(parameters[0]["schema"]["maxLength"], 256);
+        assert!(schemas["CreateSession"]["properties"]["mcp"].to_string().contains("McpServerConfig"));
+    }
+
+    #[test]
+    fn every_example_names_an_operation() {
+        let document = document();
+        let operations: Vec<&Value> = document["paths"]
+            .as_object()
+            .unwrap()
+            .values()
+            .flat_map(|operations| operations.as_object().unwrap().values())
+            .collect();
+        for (id, example) in refine::EXAMPLES {
+            let operation = operations.iter().find(|operation| operation["operationId"] == id);
+            let body = &operation.unwrap_or_else(|| panic!("no operation {id}"))["requestBody"]["content"];
+            let expected: Value = serde_json::from_str(example).unwrap();
+            assert_eq!(body["application/json"]["example"], expected, "{id}");
         }
     }
 

@@ -12,7 +12,7 @@ use crate::problem::Problem;
 /// The session id of a path.
 pub(crate) struct SessionPath(pub(crate) SessionId);
 
-/// The session id of a path, and the id of a permission request or question.
+/// The session id of a path, and the id of a permission request, question or message.
 pub(crate) struct RequestPath {
     pub(crate) session: SessionId,
     pub(crate) request: String,
@@ -21,7 +21,7 @@ pub(crate) struct RequestPath {
 #[derive(Deserialize)]
 struct PathParams {
     id: String,
-    #[serde(default)]
+    #[serde(default, alias = "message")]
     request: String,
 }
 

@@ -75,8 +75,10 @@ problem_kinds! {
     SessionEnded = "session_ended", CONFLICT, "Session ended";
     /// The permission request or question was answered already.
     AlreadyResolved = "already_resolved", CONFLICT, "Already resolved";
-    /// The session has another message with this id.
+    /// The session has another message with this id, or the message's turn has begun.
     MessageConflict = "message_conflict", CONFLICT, "Message conflict";
+    /// The agent cannot change this now, or at all.
+    ChangeRefused = "change_refused", CONFLICT, "Change refused";
     /// The offset or cursor is beyond the last event.
     CursorGone = "cursor_gone", GONE, "Cursor gone";
     /// The body is too large.
@@ -128,14 +130,15 @@ pub(crate) struct ProblemDocument {
     detail: String,
     /// The agent concerned; omitted if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     agent: Option<String>,
     /// The session concerned; omitted if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[schema(nullable = false, value_type = Option<String>)]
     session_id: Option<SessionId>,
     /// Machine-readable details such as `field`; omitted if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(nullable = false, value_type = Option<Object>)]
     details: Option<Value>,
 }
 
@@ -263,6 +266,15 @@ impl From<RuntimeError> for Problem {
             RuntimeError::SessionEnded(id) => Self::new(ProblemKind::SessionEnded, detail).session(&id),
             RuntimeError::AlreadyResolved { session, .. } => {
                 Self::new(ProblemKind::AlreadyResolved, detail).session(&session)
+            }
+            RuntimeError::MessageConflict { session, .. } => {
+                Self::new(ProblemKind::MessageConflict, detail).session(&session)
+            }
+            RuntimeError::MessageNotFound { session, id } => {
+                Self::new(ProblemKind::NotFound, detail).session(&session).details(json!({ "messageId": id }))
+            }
+            RuntimeError::ChangeRefused { session, .. } => {
+                Self::new(ProblemKind::ChangeRefused, detail).session(&session)
             }
             RuntimeError::AgentProcessExited { agent, .. } => {
                 Self::new(ProblemKind::AgentProcessExited, detail).agent(agent)

@@ -47,9 +47,15 @@ impl Query {
         Ok(first)
     }
 
-    /// A parameter that is text.
+    /// A parameter that is text. An empty value counts as absent.
     pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, Problem> {
-        self.value(name)
+        Ok(self.value(name)?.filter(|value| !value.is_empty()))
+    }
+
+    /// All values of a parameter that may be repeated.
+    pub(crate) fn texts<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let values = self.0.iter().filter(move |(given, _)| given == name || is_camel_case_of(given, name));
+        values.map(|(_, value)| value.as_str())
     }
 
     /// Parses a parameter that is a number.

@@ -7,7 +7,7 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName};
 use axum::http::{HeaderValue, Method};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::IntoResponse;
-use axum::routing::{get, post, put};
+use axum::routing::{delete, get, post, put};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::CorsLayer;
 
@@ -19,7 +19,8 @@ use crate::problem::{handler_panicked, method_not_allowed, not_found};
 use crate::request_body::{discard_unread_body, limit_large_bodies};
 use crate::request_log::log_request;
 use crate::{
-    agents, check, documents, events, export, health, inspector, messages, metrics, requests, secrets, sessions,
+    agents, check, documents, events, export, health, inspector, messages, metrics, requests, secrets, session_list,
+    sessions,
 };
 
 /// Router of the whole API. The layer that is added last handles a request first.
@@ -30,9 +31,13 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/agents/{agent}/install", get(agents::install_status).post(agents::install))
         .route("/v1/agents/{agent}/modes", get(agents::modes))
         .route("/v1/agents/{agent}/models", get(agents::models))
-        .route("/v1/sessions", get(sessions::list))
-        .route("/v1/sessions/{id}", get(sessions::get).post(sessions::create).delete(sessions::delete))
-        .route("/v1/sessions/{id}/messages", post(messages::send))
+        .route("/v1/sessions", get(session_list::list))
+        .route(
+            "/v1/sessions/{id}",
+            get(sessions::get).post(sessions::create).patch(sessions::update).delete(sessions::delete),
+        )
+        .route("/v1/sessions/{id}/messages", get(messages::list).post(messages::send))
+        .route("/v1/sessions/{id}/messages/{message}", delete(messages::cancel))
         .route("/v1/sessions/{id}/messages/stream", post(messages::stream))
         .route("/v1/sessions/{id}/secrets", put(secrets::set_secrets))
         .route("/v1/sessions/{id}/interrupt", post(sessions::interrupt))
@@ -80,7 +85,7 @@ fn cors(config: &ServerConfig) -> Option<CorsLayer> {
     Some(
         CorsLayer::new()
             .allow_origin(origins)
-            .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
+            .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
             .allow_headers([AUTHORIZATION, CONTENT_TYPE, HeaderName::from_static("last-event-id")])
             .max_age(Duration::from_secs(600)),
     )

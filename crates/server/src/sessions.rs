@@ -1,13 +1,12 @@
-//! Sessions: create, list, interrupt, terminate, delete.
+//! Sessions: create, read, change, interrupt, terminate, delete.
 
 use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use interlingua_runtime::{Environment, McpServer, McpServers, Runtime, SessionState};
-use interlingua_store::{Session, SessionKey};
-use serde::{Deserialize, Serialize};
+use interlingua_runtime::{Environment, McpServer, McpServers, UpdateSession as Update};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::app::App;
@@ -15,12 +14,7 @@ use crate::body::StrictJsonBody;
 use crate::object::Object;
 use crate::path::SessionPath;
 use crate::problem::Problem;
-use crate::query::Query;
-
-/// Number of sessions of a page if the client gives no limit.
-const DEFAULT_PAGE_SESSIONS: usize = 1000;
-/// Maximum number of sessions of a page.
-const MAX_PAGE_SESSIONS: usize = 10_000;
+use crate::session_info::SessionInfo;
 
 /// A session to create.
 #[derive(Deserialize, ToSchema)]
@@ -42,6 +36,8 @@ pub(crate) struct CreateSession {
     directory: Option<String>,
     /// Title for people.
     title: Option<String>,
+    /// Labels, by name, for programs that manage many sessions.
+    labels: Option<BTreeMap<String, String>>,
     /// Environment variables for the agent's process. They are kept in memory only.
     env: Option<BTreeMap<String, String>>,
     /// MCP servers for the agent, by name: `{"command", "args", "env"}` or `{"type", "url", "headers"}`.
@@ -59,6 +55,7 @@ impl From<CreateSession> for interlingua_runtime::CreateSession {
             .agent_version(create.agent_version)
             .directory(create.directory)
             .title(create.title)
+            .labels(create.labels.unwrap_or_default())
             .env(create.env.unwrap_or_default().into_iter().collect::<Environment>())
             .mcp(
                 create
@@ -79,6 +76,7 @@ pub(crate) struct Created {
     healthy: bool,
     /// The agent's own id of the session; omitted until it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     native_session_id: Option<String>,
 }
 
@@ -102,100 +100,6 @@ pub(crate) async fn create(
     Ok(Json(Created { healthy: true, native_session_id }))
 }
 
-/// A session. Fields without a value are null.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct SessionInfo {
-    /// Session id.
-    session_id: String,
-    /// Agent id.
-    agent: String,
-    /// The agent's mode, if one was chosen.
-    agent_mode: Option<String>,
-    /// What the agent may do without asking.
-    permission_mode: Option<String>,
-    /// The model, if one was chosen.
-    model: Option<String>,
-    /// Variant of the model, if one was chosen.
-    variant: Option<String>,
-    /// The agent's own id of the session; null until it is known.
-    native_session_id: Option<String>,
-    /// What the session is doing: `idle`, `running`, `needs_secrets` or `ended`.
-    #[schema(value_type = String, example = "idle")]
-    state: SessionState,
-    /// Names of the values that the session waits for in the state `needs_secrets`; omitted in other states.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    secrets_missing: Vec<String>,
-    /// Whether the session has ended.
-    ended: bool,
-    /// Number of events, which is also the `sequence` of the last one.
-    event_count: u64,
-    /// Time of creation in milliseconds since 1970.
-    created_at: i64,
-    /// Time of the last change in milliseconds since 1970.
-    updated_at: i64,
-    /// The agent's working directory.
-    directory: Option<String>,
-    /// Title for people.
-    title: Option<String>,
-}
-
-impl SessionInfo {
-    fn new(session: Session, runtime: &Runtime) -> Self {
-        let status = runtime.status(&session);
-        Self {
-            session_id: session.id.as_str().to_owned(),
-            agent: session.agent,
-            agent_mode: session.agent_mode,
-            permission_mode: session.permission_mode,
-            model: session.model,
-            variant: session.variant,
-            native_session_id: session.native_session_id.map(|native| native.as_str().to_owned()),
-            state: status.state,
-            secrets_missing: status.secrets_missing,
-            ended: session.ended,
-            event_count: session.event_count,
-            created_at: session.created_at.as_millis(),
-            updated_at: session.updated_at.as_millis(),
-            directory: session.directory,
-            title: session.title,
-        }
-    }
-}
-
-/// A page of sessions, newest first.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct SessionList {
-    sessions: Vec<SessionInfo>,
-    /// Value for `cursor` to get the next page; omitted on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_cursor: Option<String>,
-}
-
-/// Lists the sessions, newest first.
-#[utoipa::path(
-    get,
-    path = "/v1/sessions",
-    tag = "sessions",
-    operation_id = "listSessions",
-    params(
-        ("limit" = Option<usize>, Query, description = "Maximum number of sessions: 1000 if absent, 10000 at most"),
-        ("cursor" = Option<String>, Query, description = "`nextCursor` of the previous page"),
-    ),
-    responses((status = 200, description = "A page of sessions", body = SessionList))
-)]
-pub(crate) async fn list(State(app): State<App>, query: Query) -> Result<Json<SessionList>, Problem> {
-    query.expect_only(&["limit", "cursor"])?;
-    let limit = query.number("limit")?.unwrap_or(DEFAULT_PAGE_SESSIONS).min(MAX_PAGE_SESSIONS);
-    let from = query.number("cursor")?.map(SessionKey::from_number);
-    let page = app.store().sessions(limit, from).await?;
-    Ok(Json(SessionList {
-        sessions: page.sessions.into_iter().map(|session| SessionInfo::new(session, app.runtime())).collect(),
-        next_cursor: page.next.map(|key| key.to_number().to_string()),
-    }))
-}
-
 /// Reads a session.
 #[utoipa::path(
     get,
@@ -206,6 +110,64 @@ pub(crate) async fn list(State(app): State<App>, query: Query) -> Result<Json<Se
     responses((status = 200, description = "The session", body = SessionInfo))
 )]
 pub(crate) async fn get(State(app): State<App>, SessionPath(id): SessionPath) -> Result<Json<SessionInfo>, Problem> {
+    Ok(Json(SessionInfo::new(app.session(&id).await?, app.runtime())))
+}
+
+/// Changes of a session. A field that is absent does not change; null goes back to the default.
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UpdateSession {
+    /// Title for people; null removes it.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    title: Option<Option<String>>,
+    /// Labels to set, by name; null removes a label. Other labels stay.
+    #[serde(default)]
+    labels: BTreeMap<String, Option<String>>,
+    /// The model; null for the agent's default.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    model: Option<Option<String>>,
+    /// What the agent may do without asking: `default`, `plan`, `bypass`, `acceptEdits`; null for `default`.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    permission_mode: Option<Option<String>>,
+}
+
+/// Tells null from an absent field.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+impl From<UpdateSession> for Update {
+    fn from(update: UpdateSession) -> Self {
+        Self::default()
+            .title(update.title)
+            .labels(update.labels)
+            .model(update.model)
+            .permission_mode(update.permission_mode)
+    }
+}
+
+/// Changes a session. The agent gets a new model or permission mode with the next message.
+#[utoipa::path(
+    patch,
+    path = "/v1/sessions/{id}",
+    tag = "sessions",
+    operation_id = "updateSession",
+    params(("id" = String, Path, description = "Session id")),
+    request_body = UpdateSession,
+    responses(
+        (status = 200, description = "The changed session", body = SessionInfo),
+        (status = 409, description = "The agent cannot change this now or at all; `detail` says why. Nothing was changed"),
+    )
+)]
+pub(crate) async fn update(
+    State(app): State<App>,
+    SessionPath(id): SessionPath,
+    StrictJsonBody(update): StrictJsonBody<UpdateSession>,
+) -> Result<Json<SessionInfo>, Problem> {
+    app.runtime().update(&id, update.into()).await?;
     Ok(Json(SessionInfo::new(app.session(&id).await?, app.runtime())))
 }
 

@@ -6,12 +6,13 @@ use interlingua_schema::{EventData, NativeSessionId, RawJson, Timestamp, Univers
 
 use crate::chunk::Chunks;
 use crate::events::EventLines;
+use crate::summary::SummaryChanges;
 use crate::{MessageId, StoreError};
 
 /// The next events of a session and the changes that belong to them. They are committed together, or not at all.
 ///
-/// The store derives from the events that the session ended, its native id and the time of its last change. The end
-/// of a session drops its queued messages.
+/// The store derives from the events that the session ended, its native id, the time of its last change, its pending
+/// requests and its usage. The end of a session cancels its queued messages.
 #[derive(Debug, Default)]
 pub struct Append {
     /// The events' JSON, joined by line breaks.
@@ -37,7 +38,9 @@ pub(crate) struct Changes {
     pub(crate) ended: bool,
     pub(crate) state: Option<RawJson>,
     pub(crate) busy: Option<bool>,
-    pub(crate) dequeued: Vec<MessageId>,
+    /// Messages whose turns begin, and the sequence before each turn.
+    pub(crate) begun: Vec<(MessageId, u64)>,
+    pub(crate) summary: SummaryChanges,
 }
 
 /// An [`Append`] whose events are valid, ready to be written.
@@ -78,10 +81,10 @@ impl Append {
         self
     }
 
-    /// Removes this message from the session's queue.
+    /// Takes this message from the session's queue: its turn begins after the event with this sequence.
     #[must_use]
-    pub fn dequeue(mut self, message: MessageId) -> Self {
-        self.changes.dequeued.push(message);
+    pub fn begin(mut self, message: MessageId, turn_starts_after: u64) -> Self {
+        self.changes.begun.push((message, turn_starts_after));
         self
     }
 
@@ -99,6 +102,7 @@ impl Append {
         self.chunks.push(self.text.len() - start, payload);
         self.changes.ended |= matches!(event.data, EventData::SessionEnded(_));
         self.changes.time = Some(event.time);
+        self.changes.summary.observe(&event.data);
         if event.native_session_id.is_some() {
             self.changes.native_session_id = event.native_session_id;
         }

@@ -1,66 +1,217 @@
-//! The queue of messages that wait for their turn.
+//! The messages of a session: those that wait for their turn, and what is left of the others.
+//!
+//! A message keeps its row when it leaves the queue, without its text. The row has the message's public id and the
+//! fingerprint of the request that brought it, so that a client which repeats the request after a broken connection does
+//! not queue the message twice, even if the server was killed in between.
 
-use interlingua_schema::Message;
-use rusqlite::{Connection, OptionalExtension};
+use interlingua_schema::{Message, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::{SessionKey, StoreError};
 
-/// Id of a queued message. Later messages have greater ids.
+/// The store's key of a message. Later messages have greater keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId(pub(crate) i64);
+
+/// A message to queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NewMessage {
+    /// Id of the message for clients, unique in its session.
+    pub public_id: String,
+    /// The message.
+    pub message: Message,
+    /// Tells requests with the same id apart: equal for equal requests only.
+    pub fingerprint: Vec<u8>,
+}
+
+impl NewMessage {
+    /// A message with this id, without a fingerprint.
+    #[must_use]
+    pub fn new(public_id: impl Into<String>, message: Message) -> Self {
+        Self { public_id: public_id.into(), message, fingerprint: Vec::new() }
+    }
+
+    /// Sets the fingerprint of the request.
+    #[must_use]
+    pub fn fingerprint(mut self, fingerprint: Vec<u8>) -> Self {
+        self.fingerprint = fingerprint;
+        self
+    }
+}
 
 /// A message in a session's queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueuedMessage {
-    /// Id of the message.
+    /// Key of the message.
     pub id: MessageId,
+    /// Id of the message for clients.
+    pub public_id: String,
     /// The message.
     pub message: Message,
+    /// When it was queued.
+    pub created_at: Timestamp,
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageState {
+    /// It waits for its turn.
+    Queued,
+    /// Its turn has begun.
+    Begun {
+        /// Sequence of the event before the first one of the turn.
+        turn_starts_after: u64,
+    },
+    /// It was removed from the queue before its turn.
+    Cancelled,
+}
+
+/// What is stored of a message, whether it still waits or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MessageRecord {
+    /// Key of the message.
+    pub id: MessageId,
+    /// Fingerprint of the request that brought it.
+    pub fingerprint: Vec<u8>,
+    /// What became of it.
+    pub state: MessageState,
 }
 
 impl QueuedMessage {
-    /// A queued message with this id.
+    /// A queued message with this key.
     #[must_use]
-    pub const fn new(id: MessageId, message: Message) -> Self {
-        Self { id, message }
+    pub fn new(id: MessageId, public_id: impl Into<String>, message: Message, created_at: Timestamp) -> Self {
+        Self { id, public_id: public_id.into(), message, created_at }
     }
 }
 
-pub(crate) fn insert(connection: &Connection, session: SessionKey, message: &Message) -> Result<MessageId, StoreError> {
-    let attachments = match message.attachments.as_slice() {
+/// Result of queuing a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Enqueued {
+    /// The message is at the end of the queue.
+    New(MessageId),
+    /// The session has a message with this id. Nothing was changed.
+    Existing(MessageRecord),
+}
+
+/// The `state` column.
+const QUEUED: i64 = 0;
+const BEGUN: i64 = 1;
+const CANCELLED: i64 = 2;
+
+pub(crate) fn insert(
+    connection: &Connection,
+    session: SessionKey,
+    new: &NewMessage,
+    time: Timestamp,
+) -> Result<MessageId, StoreError> {
+    let attachments = match new.message.attachments.as_slice() {
         [] => None,
         attachments => {
             Some(serde_json::to_string(attachments).map_err(|error| StoreError::Database(error.to_string()))?)
         }
     };
     let id = connection
-        .prepare_cached("INSERT INTO messages (session, text, attachments) VALUES (?1, ?2, ?3)")?
-        .insert((session.0, &message.text, attachments))?;
+        .prepare_cached(
+            "INSERT INTO messages (session, public_id, fingerprint, created_at, text, attachments) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .insert((session.0, &new.public_id, &new.fingerprint, time.as_millis(), &new.message.text, attachments))?;
     Ok(MessageId(id))
 }
 
-pub(crate) fn next(connection: &Connection, session: SessionKey) -> Result<Option<QueuedMessage>, StoreError> {
-    let found = connection
-        .prepare_cached("SELECT id, text, attachments FROM messages WHERE session = ?1 ORDER BY id LIMIT 1")?
-        .query_row([session.0], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Option<String>>(2)?)))
-        .optional()?;
-    let Some((id, text, attachments)): Option<(_, String, _)> = found else {
-        return Ok(None);
+pub(crate) fn find(
+    connection: &Connection,
+    session: SessionKey,
+    public_id: &str,
+) -> Result<Option<MessageRecord>, StoreError> {
+    let from_row = |row: &Row<'_>| {
+        let state = match row.get(2)? {
+            BEGUN => {
+                let after = row.get::<_, Option<i64>>(3)?.unwrap_or_default();
+                MessageState::Begun { turn_starts_after: after.cast_unsigned() }
+            }
+            CANCELLED => MessageState::Cancelled,
+            _ => MessageState::Queued,
+        };
+        Ok(MessageRecord { id: MessageId(row.get(0)?), fingerprint: row.get(1)?, state })
     };
-    let attachments = match attachments {
-        Some(json) => serde_json::from_str(&json).map_err(|error| StoreError::Database(error.to_string()))?,
-        None => Vec::new(),
-    };
-    Ok(Some(QueuedMessage::new(MessageId(id), Message::new(text).attachments(attachments))))
+    let query = "SELECT id, fingerprint, state, turn_starts_after FROM messages WHERE session = ?1 AND public_id = ?2";
+    Ok(connection.prepare_cached(query)?.query_row((session.0, public_id), from_row).optional()?)
 }
 
-pub(crate) fn remove(connection: &Connection, session: SessionKey, id: MessageId) -> Result<(), StoreError> {
-    connection.prepare_cached("DELETE FROM messages WHERE id = ?1 AND session = ?2")?.execute((id.0, session.0))?;
+pub(crate) fn next(connection: &Connection, session: SessionKey) -> Result<Option<QueuedMessage>, StoreError> {
+    Ok(load(connection, session, 1)?.pop())
+}
+
+/// The first messages of the queue, oldest first.
+pub(crate) fn load(
+    connection: &Connection,
+    session: SessionKey,
+    limit: usize,
+) -> Result<Vec<QueuedMessage>, StoreError> {
+    let query = "SELECT id, public_id, created_at, text, attachments FROM messages \
+                 WHERE session = ?1 AND state = 0 ORDER BY id LIMIT ?2";
+    let mut statement = connection.prepare_cached(query)?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut rows = statement.query((session.0, limit))?;
+    let mut messages = Vec::new();
+    while let Some(row) = rows.next()? {
+        let attachments = match row.get::<_, Option<String>>(4)? {
+            Some(json) => serde_json::from_str(&json).map_err(|error| StoreError::Database(error.to_string()))?,
+            None => Vec::new(),
+        };
+        messages.push(QueuedMessage {
+            id: MessageId(row.get(0)?),
+            public_id: row.get(1)?,
+            created_at: Timestamp::from_millis(row.get(2)?),
+            message: Message::new(row.get::<_, String>(3)?).attachments(attachments),
+        });
+    }
+    Ok(messages)
+}
+
+/// Takes a message from the queue because its turn begins.
+pub(crate) fn begin(
+    connection: &Connection,
+    session: SessionKey,
+    id: MessageId,
+    turn_starts_after: u64,
+) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "UPDATE messages SET state = ?3, turn_starts_after = ?4, text = '', attachments = NULL \
+             WHERE id = ?1 AND session = ?2",
+        )?
+        .execute((id.0, session.0, BEGUN, turn_starts_after.cast_signed()))?;
     Ok(())
 }
 
-pub(crate) fn remove_all(connection: &Connection, session: SessionKey) -> Result<(), StoreError> {
+/// Removes a message from the queue. False if it is not queued any more.
+pub(crate) fn cancel(connection: &Connection, session: SessionKey, id: MessageId) -> Result<bool, StoreError> {
+    let cancelled = connection
+        .prepare_cached(
+            "UPDATE messages SET state = ?3, text = '', attachments = NULL WHERE id = ?1 AND session = ?2 AND state = ?4",
+        )?
+        .execute((id.0, session.0, CANCELLED, QUEUED))?;
+    Ok(cancelled > 0)
+}
+
+/// Removes all messages from the queue of a session that has ended.
+pub(crate) fn cancel_all(connection: &Connection, session: SessionKey) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "UPDATE messages SET state = ?2, text = '', attachments = NULL WHERE session = ?1 AND state = 0",
+        )?
+        .execute((session.0, CANCELLED))?;
+    Ok(())
+}
+
+/// Deletes all messages of a session that is deleted.
+pub(crate) fn delete_all(connection: &Connection, session: SessionKey) -> Result<(), StoreError> {
     connection.prepare_cached("DELETE FROM messages WHERE session = ?1")?.execute([session.0])?;
     Ok(())
 }

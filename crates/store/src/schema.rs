@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use crate::SessionKey;
 
 /// Storage format of this version, stored as `user_version`.
-pub(crate) const FORMAT_VERSION: i64 = 2;
+pub(crate) const FORMAT_VERSION: i64 = 3;
 
 /// Marks the file as an Interlingua database (`application_id`): "ilng".
 pub(crate) const APPLICATION_ID: i64 = 0x696c_6e67;
@@ -15,7 +15,8 @@ pub(crate) const APPLICATION_ID: i64 = 0x696c_6e67;
 /// several events (see `chunk`) and is stored at the place of the last one.
 ///
 /// `sessions` changes with every append. `kept`, the runtime's state, is large and seldom changes, so it is a separate
-/// table.
+/// table. A message stays when it has left the queue, without its text: its id and fingerprint show that a client
+/// repeats a request (see `message`).
 const TABLES: &str = "
     CREATE TABLE sessions (
         key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -28,6 +29,12 @@ const TABLES: &str = "
         native_session_id TEXT,
         directory TEXT,
         title TEXT,
+        labels TEXT,
+        has_secrets INTEGER NOT NULL DEFAULT 0,
+        reported_model TEXT,
+        reported_mode TEXT,
+        last_turn_status TEXT,
+        usage TEXT,
         ended INTEGER NOT NULL DEFAULT 0,
         busy INTEGER NOT NULL DEFAULT 0,
         event_count INTEGER NOT NULL DEFAULT 0,
@@ -39,10 +46,24 @@ const TABLES: &str = "
     CREATE TABLE messages (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         session INTEGER NOT NULL,
+        public_id TEXT NOT NULL,
+        fingerprint BLOB NOT NULL,
+        state INTEGER NOT NULL DEFAULT 0,
+        turn_starts_after INTEGER,
+        created_at INTEGER NOT NULL,
         text TEXT NOT NULL,
         attachments TEXT
     ) STRICT;
-    CREATE INDEX messages_of_session ON messages (session, id);
+    CREATE UNIQUE INDEX message_ids ON messages (session, public_id);
+    CREATE INDEX queued_messages ON messages (session, id) WHERE state = 0;
+    CREATE TABLE pending_requests (
+        key INTEGER PRIMARY KEY,
+        session INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        id TEXT NOT NULL,
+        data TEXT NOT NULL,
+        UNIQUE (session, kind, id)
+    ) STRICT;
     CREATE TABLE events (place INTEGER PRIMARY KEY, json TEXT NOT NULL, payloads TEXT) STRICT;
 ";
 

@@ -1,10 +1,13 @@
 //! Sessions: everything that is stored about them except their events and messages.
 
-use interlingua_schema::{NativeSessionId, RawJson, SessionId, Timestamp};
-use rusqlite::{Connection, OptionalExtension, Row};
+use std::collections::BTreeMap;
 
-use crate::StoreError;
+use interlingua_schema::{NativeSessionId, RawJson, SessionId, Timestamp};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
+
 use crate::notifier::Tail;
+use crate::{SessionFilter, StoreError};
 
 /// The store's own key of a session. It is cheap to copy and never reused, so a stale key of a deleted session does
 /// not refer to a later session with the same id.
@@ -33,6 +36,10 @@ pub struct NewSession {
     pub directory: Option<String>,
     /// Title for people.
     pub title: Option<String>,
+    /// Labels, by name.
+    pub labels: BTreeMap<String, String>,
+    /// Whether the session was created with values that may be secret, which are not stored.
+    pub has_secrets: bool,
     /// Other settings of the session, in a form that only the runtime understands. Never credentials.
     pub config: Option<RawJson>,
 }
@@ -51,6 +58,8 @@ impl NewSession {
             native_session_id: None,
             directory: None,
             title: None,
+            labels: BTreeMap::new(),
+            has_secrets: false,
             config: None,
         }
     }
@@ -80,6 +89,20 @@ pub struct Session {
     pub directory: Option<String>,
     /// Title for people.
     pub title: Option<String>,
+    /// Labels, by name.
+    pub labels: BTreeMap<String, String>,
+    /// The model that the agent reported last.
+    pub reported_model: Option<String>,
+    /// The agent's mode that it reported last.
+    pub reported_mode: Option<String>,
+    /// Status of the last turn that ended: `completed`, `failed`, `interrupted`.
+    pub last_turn_status: Option<String>,
+    /// Total usage of all turns, as JSON; `None` if the agent has reported none.
+    pub usage: Option<RawJson>,
+    /// Requests that wait for an answer, as a JSON array of the events' data with their `kind`; `None` if there are none.
+    pub pending: Option<RawJson>,
+    /// Number of messages in the queue.
+    pub queued: u64,
     /// Whether the session has ended.
     pub ended: bool,
     /// Whether the session is busy; see [`Append::busy`](crate::Append::busy).
@@ -92,6 +115,29 @@ pub struct Session {
     pub updated_at: Timestamp,
     /// [`NewSession::config`], as the session was created with.
     pub config: Option<RawJson>,
+}
+
+/// Changes of what a session was created with. A field that is `None` does not change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionChanges {
+    /// The new title; `Some(None)` removes it.
+    pub title: Option<Option<String>>,
+    /// The new model; `Some(None)` is the agent's default.
+    pub model: Option<Option<String>>,
+    /// What the agent may do without asking.
+    pub permission_mode: Option<String>,
+    /// Labels to set, or to remove where the value is `None`. Other labels stay.
+    pub labels: BTreeMap<String, Option<String>>,
+}
+
+impl SessionChanges {
+    interlingua_schema::setters! {
+        pub title: Option<Option<String>>,
+        pub model: Option<Option<String>>,
+        pub permission_mode: Option<String>,
+        pub labels: BTreeMap<String, Option<String>>,
+    }
 }
 
 /// What the runtime stores with a session. The store does not interpret it.
@@ -128,7 +174,20 @@ impl SessionKey {
 
 const COLUMNS: &str = "key, id, agent, agent_mode, permission_mode, model, variant, native_session_id, directory, \
      title, ended, busy, event_count, created_at, updated_at, \
-     (SELECT config FROM kept WHERE kept.session = sessions.key)";
+     (SELECT config FROM kept WHERE kept.session = sessions.key), \
+     labels, reported_model, reported_mode, last_turn_status, usage, \
+     (SELECT nullif('[' || group_concat(data, ',' ORDER BY pending_requests.key) || ']', '[]') FROM pending_requests \
+      WHERE pending_requests.session = sessions.key), \
+     (SELECT count(*) FROM messages WHERE messages.session = sessions.key AND messages.state = 0)";
+
+/// Labels as they are stored; `None` if there are none.
+pub(crate) fn encode_labels(labels: &BTreeMap<String, String>) -> Option<String> {
+    if labels.is_empty() { None } else { serde_json::to_string(labels).ok() }
+}
+
+fn json_column(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<RawJson>> {
+    Ok(row.get::<_, Option<String>>(index)?.map(|json| RawJson::from_payload(&json)))
+}
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Session> {
     Ok(Session {
@@ -147,7 +206,17 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Session> {
         event_count: row.get::<_, i64>(12)?.cast_unsigned(),
         created_at: Timestamp::from_millis(row.get(13)?),
         updated_at: Timestamp::from_millis(row.get(14)?),
-        config: row.get::<_, Option<String>>(15)?.map(|config| RawJson::from_payload(&config)),
+        config: json_column(row, 15)?,
+        labels: match row.get::<_, Option<String>>(16)? {
+            Some(labels) => serde_json::from_str(&labels).unwrap_or_default(),
+            None => BTreeMap::new(),
+        },
+        reported_model: row.get(17)?,
+        reported_mode: row.get(18)?,
+        last_turn_status: row.get(19)?,
+        usage: json_column(row, 20)?,
+        pending: json_column(row, 21)?,
+        queued: row.get::<_, i64>(22)?.cast_unsigned(),
     })
 }
 
@@ -163,25 +232,36 @@ pub(crate) fn find_by_key(connection: &Connection, key: SessionKey) -> Result<Op
 
 pub(crate) fn load_page(
     connection: &Connection,
+    filter: &SessionFilter,
     limit: usize,
     from: Option<SessionKey>,
 ) -> Result<StoredSessionPage, StoreError> {
-    let query = format!("SELECT {COLUMNS} FROM sessions WHERE key < ?1 ORDER BY key DESC LIMIT ?2");
+    let (condition, mut values) = filter.to_sql();
     // One row more than the limit shows whether there is a next page.
     let row_limit = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
     let from = from.map_or(i64::MAX, |key| key.0);
+    let query = format!("SELECT {COLUMNS} FROM sessions WHERE {condition} AND key < ? ORDER BY key DESC LIMIT ?");
+    values.extend([Value::Integer(from), Value::Integer(row_limit)]);
     let mut statement = connection.prepare_cached(&query)?;
-    let mut sessions = statement.query_map((from, row_limit), from_row)?.collect::<Result<Vec<_>, _>>()?;
+    let mut sessions = statement.query_map(params_from_iter(values), from_row)?.collect::<Result<Vec<_>, _>>()?;
     let has_more = sessions.len() > limit;
     sessions.truncate(limit);
     let next = sessions.last().map(|last| last.key).filter(|_| has_more);
     Ok(StoredSessionPage { sessions, next })
 }
 
+/// Number of sessions that pass a filter.
+pub(crate) fn count(connection: &Connection, filter: &SessionFilter) -> Result<u64, StoreError> {
+    let (condition, values) = filter.to_sql();
+    let query = format!("SELECT count(*) FROM sessions WHERE {condition}");
+    let count: i64 = connection.prepare_cached(&query)?.query_row(params_from_iter(values), |row| row.get(0))?;
+    Ok(count.cast_unsigned())
+}
+
 pub(crate) fn load_interrupted(connection: &Connection) -> Result<Vec<Session>, StoreError> {
     let query = format!(
         "SELECT {COLUMNS} FROM sessions WHERE key IN \
-         (SELECT key FROM sessions WHERE busy UNION SELECT session FROM messages) AND NOT ended ORDER BY key"
+         (SELECT key FROM sessions WHERE busy UNION SELECT session FROM messages WHERE state = 0) AND NOT ended ORDER BY key"
     );
     Ok(connection.prepare(&query)?.query_map([], from_row)?.collect::<Result<_, _>>()?)
 }

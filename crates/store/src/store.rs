@@ -6,16 +6,19 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use interlingua_schema::{Message, SessionId};
+use interlingua_schema::SessionId;
 use tokio::sync::oneshot;
 
 use crate::notifier::{Notifier, Tail};
 use crate::pool::ReadPool;
-use crate::write::{AppendEvents, CreateSession, DeleteSession, EnqueueMessage, StoreWrite};
+use crate::write::{
+    AppendEvents, CancelMessage, CreateSession, DeleteSession, EnqueueMessage, StoreWrite, UpdateSession,
+};
 use crate::writer::Writer;
 use crate::{
-    Append, Batch, EventReader, MessageId, NewSession, OpenError, QueuedMessage, RawPayloads, ReadLimits, Session,
-    SessionKey, StoreError, StoreOptions, StoredSessionPage, StoredState, database, events, message, session,
+    Append, Batch, Enqueued, EventReader, MessageId, MessageRecord, NewMessage, NewSession, OpenError, QueuedMessage,
+    RawPayloads, ReadLimits, Session, SessionChanges, SessionFilter, SessionKey, StoreError, StoreOptions,
+    StoredSessionPage, StoredState, database, events, message, session,
 };
 
 /// The durable log of sessions and events. Cloning it copies a pointer.
@@ -101,13 +104,31 @@ impl Store {
         self.write(AppendEvents::new(session, append))
     }
 
-    /// Adds a message to the end of a session's queue.
+    /// Adds a message to the end of a session's queue, unless the session has a message with the same public id.
     ///
     /// # Errors
     ///
     /// Resolves to [`StoreError::SessionEnded`] or [`StoreError::SessionNotFound`] if the session can take no messages.
-    pub fn enqueue(&self, session: SessionKey, message: Message) -> PendingWrite<MessageId> {
+    pub fn enqueue(&self, session: SessionKey, message: NewMessage) -> PendingWrite<Enqueued> {
         self.write(EnqueueMessage::new(session, message))
+    }
+
+    /// Removes a message from a session's queue. Resolves to false if it is not queued any more.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub fn cancel_message(&self, session: SessionKey, message: MessageId) -> PendingWrite<bool> {
+        self.write(CancelMessage { session, message })
+    }
+
+    /// Changes what a session was created with. Resolves to the changed session.
+    ///
+    /// # Errors
+    ///
+    /// Resolves to [`StoreError::SessionNotFound`] if it does not exist.
+    pub fn update_session(&self, session: SessionKey, changes: SessionChanges) -> PendingWrite<Session> {
+        self.write(UpdateSession::new(session, changes))
     }
 
     /// Deletes a session with all its events and messages.
@@ -129,13 +150,30 @@ impl Store {
         self.shared.pool.read_row(move |connection| session::find_by_id(connection, &id)).await
     }
 
-    /// At most `limit` sessions, newest first. `from` is the [`next`](StoredSessionPage::next) of the previous page.
+    /// At most `limit` sessions that pass a filter, newest first. `from` is the [`next`](StoredSessionPage::next) of the
+    /// previous page.
     ///
     /// # Errors
     ///
     /// If the database fails.
-    pub async fn sessions(&self, limit: usize, from: Option<SessionKey>) -> Result<StoredSessionPage, StoreError> {
-        self.shared.pool.read(move |connection| session::load_page(connection, limit, from)).await
+    pub async fn sessions(
+        &self,
+        filter: &SessionFilter,
+        limit: usize,
+        from: Option<SessionKey>,
+    ) -> Result<StoredSessionPage, StoreError> {
+        let filter = filter.clone();
+        self.shared.pool.read(move |connection| session::load_page(connection, &filter, limit, from)).await
+    }
+
+    /// Number of sessions that pass a filter.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn count_sessions(&self, filter: &SessionFilter) -> Result<u64, StoreError> {
+        let filter = filter.clone();
+        self.shared.pool.read(move |connection| session::count(connection, &filter)).await
     }
 
     /// Sessions that were busy when the last process ended, or have queued messages; oldest first.
@@ -165,6 +203,29 @@ impl Store {
     /// If the database fails.
     pub async fn next_message(&self, session: SessionKey) -> Result<Option<QueuedMessage>, StoreError> {
         self.shared.pool.read_row(move |connection| message::next(connection, session)).await
+    }
+
+    /// The queued messages of a session, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn queued_messages(&self, session: SessionKey) -> Result<Vec<QueuedMessage>, StoreError> {
+        self.shared.pool.read(move |connection| message::load(connection, session, usize::MAX)).await
+    }
+
+    /// What is stored of a message, whether it still waits or not.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn find_message(
+        &self,
+        session: SessionKey,
+        public_id: &str,
+    ) -> Result<Option<MessageRecord>, StoreError> {
+        let public_id = public_id.to_owned();
+        self.shared.pool.read_row(move |connection| message::find(connection, session, &public_id)).await
     }
 
     /// Reads the stored events with a sequence higher than `after`, up to the limits.

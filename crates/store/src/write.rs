@@ -1,4 +1,4 @@
-//! The writes: create a session, append events, enqueue a message, delete a session.
+//! The writes: create, change and delete a session, append events, enqueue and cancel a message.
 //!
 //! A write checks its conditions before it changes anything, so that a refused write does not affect the others in its
 //! transaction. A write may run a second time after its transaction failed.
@@ -6,14 +6,17 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use interlingua_schema::{Message, NativeSessionId, RawJson, Timestamp};
+use interlingua_schema::{NativeSessionId, RawJson, Timestamp};
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
 use crate::append::PreparedAppend;
 use crate::chunk::Chunk;
 use crate::notifier::{Notification, Tail};
 use crate::schema::{place, place_range_after};
-use crate::{Append, MessageId, NewSession, Session, SessionKey, StoreError, message, session};
+use crate::{
+    Append, Enqueued, MessageId, NewMessage, NewSession, Session, SessionChanges, SessionKey, StoreError, message,
+    session, summary,
+};
 
 /// One change of the database.
 pub(crate) trait StoreWrite: Send + 'static {
@@ -59,7 +62,8 @@ impl StoreWrite for CreateSession {
         let key = connection
             .prepare_cached(
                 "INSERT INTO sessions (id, agent, agent_mode, permission_mode, model, variant, native_session_id, \
-                 directory, title, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10) \
+                 directory, title, created_at, updated_at, labels, has_secrets) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12) \
                  ON CONFLICT (id) DO NOTHING RETURNING key",
             )?
             .query_row(
@@ -74,6 +78,8 @@ impl StoreWrite for CreateSession {
                     new.directory,
                     new.title,
                     self.time.as_millis(),
+                    session::encode_labels(&new.labels),
+                    new.has_secrets,
                 ],
                 |row| row.get(0).map(SessionKey),
             )
@@ -160,11 +166,13 @@ impl StoreWrite for AppendEvents {
                 .prepare_cached("UPDATE kept SET state = ?2 WHERE session = ?1")?
                 .execute((self.session.0, state.as_str()))?;
         }
-        for id in &changes.dequeued {
-            message::remove(connection, self.session, *id)?;
+        changes.summary.write(connection, self.session)?;
+        for (id, turn_starts_after) in &changes.begun {
+            message::begin(connection, self.session, *id, *turn_starts_after)?;
         }
         if changes.ended {
-            message::remove_all(connection, self.session)?;
+            message::cancel_all(connection, self.session)?;
+            summary::delete_requests(connection, self.session)?;
         }
         Ok(())
     }
@@ -184,20 +192,23 @@ impl StoreWrite for AppendEvents {
 /// Adds a message to the end of a session's queue.
 pub(crate) struct EnqueueMessage {
     session: SessionKey,
-    message: Message,
+    message: NewMessage,
     time: Timestamp,
 }
 
 impl EnqueueMessage {
-    pub(crate) fn new(session: SessionKey, message: Message) -> Self {
+    pub(crate) fn new(session: SessionKey, message: NewMessage) -> Self {
         Self { session, message, time: now() }
     }
 }
 
 impl StoreWrite for EnqueueMessage {
-    type Output = MessageId;
+    type Output = Enqueued;
 
-    fn run(&self, connection: &Connection) -> Result<MessageId, StoreError> {
+    fn run(&self, connection: &Connection) -> Result<Enqueued, StoreError> {
+        if let Some(existing) = message::find(connection, self.session, &self.message.public_id)? {
+            return Ok(Enqueued::Existing(existing));
+        }
         match session::load_tail(connection, self.session)? {
             Tail::Open { .. } => {}
             Tail::Ended { .. } => return Err(StoreError::SessionEnded),
@@ -206,7 +217,67 @@ impl StoreWrite for EnqueueMessage {
         connection
             .prepare_cached("UPDATE sessions SET updated_at = max(updated_at, ?2) WHERE key = ?1")?
             .execute((self.session.0, self.time.as_millis()))?;
-        message::insert(connection, self.session, &self.message)
+        message::insert(connection, self.session, &self.message, self.time).map(Enqueued::New)
+    }
+}
+
+/// Removes a message from a session's queue.
+pub(crate) struct CancelMessage {
+    pub(crate) session: SessionKey,
+    pub(crate) message: MessageId,
+}
+
+impl StoreWrite for CancelMessage {
+    type Output = bool;
+
+    fn run(&self, connection: &Connection) -> Result<bool, StoreError> {
+        message::cancel(connection, self.session, self.message)
+    }
+}
+
+/// Changes what a session was created with.
+pub(crate) struct UpdateSession {
+    session: SessionKey,
+    changes: SessionChanges,
+    time: Timestamp,
+}
+
+impl UpdateSession {
+    pub(crate) fn new(session: SessionKey, changes: SessionChanges) -> Self {
+        Self { session, changes, time: now() }
+    }
+}
+
+impl StoreWrite for UpdateSession {
+    type Output = Session;
+
+    fn run(&self, connection: &Connection) -> Result<Session, StoreError> {
+        let mut session = session::find_by_key(connection, self.session)?.ok_or(StoreError::SessionNotFound)?;
+        let changes = &self.changes;
+        for (name, value) in &changes.labels {
+            match value {
+                Some(value) => session.labels.insert(name.clone(), value.clone()),
+                None => session.labels.remove(name),
+            };
+        }
+        connection
+            .prepare_cached(
+                "UPDATE sessions SET title = iif(?2, ?3, title), model = iif(?4, ?5, model), \
+                 reported_model = iif(?4, NULL, reported_model), permission_mode = iif(?6, ?7, permission_mode), \
+                 labels = ?8, updated_at = max(updated_at, ?9) WHERE key = ?1",
+            )?
+            .execute((
+                self.session.0,
+                changes.title.is_some(),
+                changes.title.as_ref().and_then(Option::as_deref),
+                changes.model.is_some(),
+                changes.model.as_ref().and_then(Option::as_deref),
+                changes.permission_mode.is_some(),
+                changes.permission_mode.as_deref(),
+                session::encode_labels(&session.labels),
+                self.time.as_millis(),
+            ))?;
+        session::find_by_key(connection, self.session)?.ok_or(StoreError::SessionNotFound)
     }
 }
 
@@ -232,7 +303,8 @@ impl StoreWrite for DeleteSession {
         let (after, last) = place_range_after(self.session, 0);
         connection.prepare_cached("DELETE FROM events WHERE place > ?1 AND place <= ?2")?.execute((after, last))?;
         connection.prepare_cached("DELETE FROM kept WHERE session = ?1")?.execute([session])?;
-        message::remove_all(connection, self.session)
+        summary::delete_requests(connection, self.session)?;
+        message::delete_all(connection, self.session)
     }
 
     fn notification(&self) -> Option<Notification> {

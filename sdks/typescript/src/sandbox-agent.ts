@@ -138,7 +138,7 @@ export class SandboxAgent {
   async listSessions(): Promise<SessionList> {
     const sessions = [];
     for await (const session of this.#client.sessions()) sessions.push(session);
-    return { sessions };
+    return { sessions, total: sessions.length };
   }
 
   /** Queues a message for the agent. */

@@ -1,5 +1,7 @@
 //! `kill -9` in the middle of a stream: received events are durable, and the client resumes after them.
 
+use interlingua_client::{EventQuery, MessageRequest, TurnQuery};
+
 use crate::server_process::ServerProcess;
 
 #[tokio::test]
@@ -11,6 +13,36 @@ async fn a_client_resumes_after_the_server_was_killed() {
 #[tokio::test]
 async fn a_client_resumes_after_the_server_was_killed_in_a_fast_stream() {
     kill_and_resume(&[], 20, |round| 5 + 50 * round).await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_sent_again_after_a_kill_runs_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut server = ServerProcess::start(dir.path(), &[]);
+    server.create("s").await;
+    let rounds = 8;
+    for round in 0..rounds {
+        let id = format!("m{round}");
+        let message = MessageRequest::new(format!("echo {id}")).id(&id);
+        server.client.send_message("s", &message).await.unwrap();
+        // Later in each round: in the queue, during the turn, after it.
+        tokio::time::sleep(std::time::Duration::from_millis(round)).await;
+        server.signal("KILL");
+        server.wait();
+        server = ServerProcess::start(dir.path(), &[]);
+        server.client.send_message("s", &message).await.unwrap();
+        let other = server.client.send_message("s", &MessageRequest::new("other").id(&id)).await.unwrap_err();
+        assert_eq!(other.problem().unwrap().kind(), "message_conflict");
+    }
+    let mut turn = server.client.stream_turn("s", &MessageRequest::new("echo last"), TurnQuery::held()).await.unwrap();
+    while turn.next().await.unwrap().is_some() {}
+    let page = server.client.events("s", EventQuery::default()).await.unwrap();
+    let events: Vec<String> = page.events.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
+    crate::server_process::check_rules(&events);
+    for round in 0..rounds {
+        let runs = events.iter().filter(|event| event.contains(&format!(r#""message_ids":["m{round}"]"#))).count();
+        assert_eq!(runs, 1, "message m{round}");
+    }
 }
 
 /// Kills the server in each of several rounds. Each round sends `messages` messages and one more, and kills the server

@@ -409,3 +409,39 @@ fn two_servers_cannot_share_a_data_directory() {
     assert_eq!(second.status.code(), Some(2));
     assert!(stderr(&second).contains("is in use"), "{}", stderr(&second));
 }
+
+#[test]
+fn sessions_are_found_shown_labelled_and_their_queue_is_listed() {
+    let server = Server::start();
+    let sessions = |arguments: &[&str]| server.sessions(arguments);
+    sessions(&["create", "a", "--agent", "mock", "--title", "Fix build"]);
+    sessions(&["create", "b", "--agent", "mock"]);
+    assert_eq!(stdout(&sessions(&["label", "a", "team=core", "draft="])), "draft= team=core\n");
+    assert_eq!(stdout(&sessions(&["label", "a", "--remove", "draft"])), "team=core\n");
+    let list = stdout(&sessions(&["list", "--label", "team=core", "--text", "BUILD", "--state", "idle"]));
+    assert_eq!(list.lines().count(), 2, "{list}");
+    assert!(list.contains("Fix build"), "{list}");
+    assert_eq!(stdout(&sessions(&["list", "--agent", "claude"])), "no sessions\n");
+    assert!(stdout(&sessions(&["list", "--limit", "1"])).contains("(1 of 2 sessions; more: --cursor"));
+
+    // The turn waits for an answer, and two messages wait for the turn.
+    assert_eq!(stdout(&sessions(&["send", "a", "permission"])), "queued\n");
+    for _ in 0..2 {
+        assert_eq!(stdout(&sessions(&["send", "a", "echo one", "--message-id", "m1"])), "queued\n");
+    }
+    sessions(&["send", "a", "echo two", "--message-id", "m2"]);
+    let conflict = sessions(&["send", "a", "echo other", "--message-id", "m1"]);
+    assert_eq!(conflict.status.code(), Some(2), "{}", stdout(&conflict));
+    // The first message may not have begun its turn yet.
+    let queue = stdout(&sessions(&["queue", "a"]));
+    assert!(queue.ends_with("m1  echo one\nm2  echo two\n"), "{queue}");
+    assert_eq!(stdout(&sessions(&["queue", "a", "--cancel", "m2"])), "cancelled m2\n");
+    let queue: Value = serde_json::from_str(&stdout(&sessions(&["queue", "a", "--json"]))).unwrap();
+    assert_eq!(queue["messages"].as_array().unwrap().last().unwrap()["id"], "m1");
+
+    let shown = stdout(&sessions(&["show", "a"]));
+    assert!(shown.contains("title        Fix build\n") && shown.contains("labels       team=core\n"), "{shown}");
+    let shown: Value = serde_json::from_str(&stdout(&sessions(&["show", "b", "--json"]))).unwrap();
+    assert_eq!((shown["state"].as_str(), shown["model"].as_str()), (Some("idle"), Some("mock")));
+    assert_eq!(sessions(&["show", "none"]).status.code(), Some(2));
+}

@@ -71,7 +71,7 @@ pub(crate) fn session(ended: bool, event_count: u64) -> String {
     answer(
         200,
         &format!(
-            r#"{{"sessionId":"s","agent":"mock","agentMode":null,"permissionMode":null,"model":null,"variant":null,
+            r#"{{"sessionId":"s","agent":"mock","agentMode":"build","permissionMode":null,"model":"mock","variant":null,
             "nativeSessionId":null,"state":"idle","ended":{ended},"eventCount":{event_count},"createdAt":0,"updatedAt":0,
             "directory":null,"title":null}}"#
         ),

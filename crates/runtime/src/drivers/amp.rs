@@ -218,6 +218,7 @@ impl Turn {
 
 impl InstalledAgent for AmpAgent {
     const AGENT: Agent = Agent::Amp;
+    const DEFAULT_MODE: Option<&'static str> = Some(options::BUILD);
     /// A process per turn: between turns there is nothing to keep.
     const IDLE_TIMEOUT: Duration = Duration::ZERO;
 

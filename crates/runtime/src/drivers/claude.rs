@@ -271,6 +271,7 @@ fn refuse_unreadable(bytes: &[u8], error: &str) -> Option<String> {
 
 impl InstalledAgent for ClaudeAgent {
     const AGENT: Agent = Agent::Claude;
+    const DEFAULT_MODE: Option<&'static str> = Some(options::BUILD);
 
     fn installation(&self) -> &Installation {
         &self.installation

@@ -27,7 +27,7 @@ use tokio::time::timeout;
 use super::installed::InstalledAgent;
 use super::shared_servers::{SharedServers, collect_commands_during};
 use crate::agents::{Mode, Model, Models, ServerStatus};
-use crate::driver::{CommandReceiver, OutputSender, ServeError, ServeOutcome, SessionSpec};
+use crate::driver::{CommandReceiver, OutputSender, ServeError, ServeOutcome, SessionOption, SessionSpec};
 use crate::environment::Environment;
 use crate::error::Refusal;
 use crate::install::{Installation, InstalledProgram, LaunchConfig};
@@ -180,9 +180,20 @@ fn to_models(offered: Vec<OfferedModel>) -> Models {
 
 impl InstalledAgent for CodexAgent {
     const AGENT: Agent = Agent::Codex;
+    const DEFAULT_MODE: Option<&'static str> = Some(options::BUILD);
 
     fn installation(&self) -> &Installation {
         &self.installation
+    }
+
+    /// Codex ignores other options when it resumes a thread that its server still has in memory.
+    fn refuse_change(&self, field: SessionOption) -> Option<&'static str> {
+        Some(match field {
+            SessionOption::Model => "codex keeps the model with which it has opened the thread; create another session",
+            SessionOption::PermissionMode => {
+                "codex keeps the permission mode with which it has opened the thread; create another session"
+            }
+        })
     }
 
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal> {

@@ -9,7 +9,8 @@ use interlingua_schema::Message;
 use crate::agents::{AgentStatus, InstallOptions, Mode, Models, ServerStatus};
 use crate::attachments;
 use crate::driver::{
-    BoxFuture, CommandReceiver, Driver, InstallProgress, OutputSender, ServeError, ServeOutcome, SessionSpec,
+    BoxFuture, CommandReceiver, Driver, InstallProgress, OutputSender, ServeError, ServeOutcome, SessionOption,
+    SessionSpec,
 };
 use crate::error::Refusal;
 use crate::install::Installation;
@@ -21,7 +22,15 @@ pub(crate) trait InstalledAgent: Send + Sync + 'static {
     /// As [`Driver::idle_timeout`].
     const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
+    /// As [`Driver::default_mode`].
+    const DEFAULT_MODE: Option<&'static str>;
+
     fn installation(&self) -> &Installation;
+
+    /// As [`Driver::refuse_change`].
+    fn refuse_change(&self, _field: SessionOption) -> Option<&'static str> {
+        None
+    }
 
     /// As [`Driver::check`]. The caller has checked that the version is installed.
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal>;
@@ -90,6 +99,14 @@ impl<A: InstalledAgent> Driver for InstalledDriver<A> {
 
     fn install(self: Arc<Self>, install: InstallOptions, progress: InstallProgress) -> BoxFuture<Result<(), String>> {
         Box::pin(async move { self.0.installation().install(install, progress).await.map(drop) })
+    }
+
+    fn default_mode(&self) -> Option<&'static str> {
+        A::DEFAULT_MODE
+    }
+
+    fn refuse_change(&self, field: SessionOption) -> Option<&'static str> {
+        self.0.refuse_change(field)
     }
 
     fn idle_timeout(&self) -> Duration {

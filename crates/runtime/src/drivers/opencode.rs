@@ -25,7 +25,7 @@ use interlingua_protocol::opencode::{
 use super::installed::InstalledAgent;
 use super::shared_servers::{SharedServers, collect_commands_during};
 use crate::agents::{Mode, Model, Models, ServerStatus};
-use crate::driver::{CommandReceiver, OutputSender, ServeError, ServeOutcome, SessionSpec};
+use crate::driver::{CommandReceiver, OutputSender, ServeError, ServeOutcome, SessionOption, SessionSpec};
 use crate::environment::Environment;
 use crate::error::Refusal;
 use crate::install::{Installation, InstalledProgram, LaunchConfig};
@@ -193,9 +193,21 @@ fn to_models(offered: ProviderListResponse, configuration: Config) -> Models {
 
 impl InstalledAgent for OpenCodeAgent {
     const AGENT: Agent = Agent::OpenCode;
+    /// The user's configuration decides.
+    const DEFAULT_MODE: Option<&'static str> = None;
 
     fn installation(&self) -> &Installation {
         &self.installation
+    }
+
+    /// The model is part of every prompt. The permission rules are part of the session.
+    fn refuse_change(&self, field: SessionOption) -> Option<&'static str> {
+        match field {
+            SessionOption::Model => None,
+            SessionOption::PermissionMode => {
+                Some("opencode takes its permission rules when it creates the session; create another session")
+            }
+        }
     }
 
     fn check(&self, spec: &SessionSpec) -> Result<(), Refusal> {

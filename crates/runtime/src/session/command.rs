@@ -1,6 +1,6 @@
 //! Commands to a session actor.
 
-use interlingua_schema::Message;
+use interlingua_store::{MessageId, NewMessage, SessionChanges};
 use tokio::sync::oneshot;
 
 use crate::driver::PermissionReply;
@@ -17,12 +17,23 @@ pub(crate) enum SessionCommand {
     Wake(ReplySender),
     /// Queue a message.
     Message {
-        message: Message,
+        message: NewMessage,
         /// Replied to when the message is durable.
         reply_to: ReplySender,
         /// Gets the sequence number before the first event of the message's turn.
         turn_start: oneshot::Sender<u64>,
     },
+    /// Find the turn of a message that was queued before.
+    FindTurn {
+        public_id: String,
+        reply_to: ReplySender,
+        /// Gets the sequence number before the first event of the message's turn.
+        turn_start: oneshot::Sender<u64>,
+    },
+    /// Remove a message from the queue.
+    CancelMessage { id: MessageId, reply_to: ReplySender },
+    /// Change what the agent is started with.
+    Update { changes: SessionChanges, reply_to: ReplySender },
     /// Answer a permission request.
     Permission { id: String, reply: PermissionReply, reply_to: ReplySender },
     /// Answer or reject a question.
@@ -50,6 +61,9 @@ impl SessionCommand {
         let reply_to = match self {
             Self::Wake(reply_to)
             | Self::Message { reply_to, .. }
+            | Self::FindTurn { reply_to, .. }
+            | Self::CancelMessage { reply_to, .. }
+            | Self::Update { reply_to, .. }
             | Self::Permission { reply_to, .. }
             | Self::Question { reply_to, .. }
             | Self::Interrupt(reply_to)

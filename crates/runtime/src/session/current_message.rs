@@ -9,9 +9,11 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 #[derive(Debug)]
 pub(super) struct CurrentMessage {
     pub(super) id: MessageId,
+    /// Id of the message for clients.
+    pub(super) public_id: String,
     pub(super) message: Message,
-    /// The caller that waits for the message's turn.
-    pub(super) turn_waiter: Option<oneshot::Sender<u64>>,
+    /// The callers that wait for the message's turn.
+    pub(super) turn_waiters: Vec<oneshot::Sender<u64>>,
     /// The sequence number before the turn that started since the message was sent.
     pub(super) turn_starts_after: Option<u64>,
     /// Whether the stream has the message.
@@ -27,13 +29,14 @@ pub(super) struct CurrentMessage {
 impl CurrentMessage {
     pub(super) fn new(
         queued: QueuedMessage,
-        turn_waiter: Option<oneshot::Sender<u64>>,
+        turn_waiters: Vec<oneshot::Sender<u64>>,
         room: Option<OwnedSemaphorePermit>,
     ) -> Self {
         Self {
             id: queued.id,
+            public_id: queued.public_id,
             message: queued.message,
-            turn_waiter,
+            turn_waiters,
             turn_starts_after: None,
             is_in_stream: false,
             has_driver_acted: false,

@@ -22,8 +22,8 @@ pub(super) struct PendingAppend {
     pub(super) observed: usize,
     /// The new checkpoint, if there is one.
     pub(super) checkpoint: Option<RawJson>,
-    /// Messages that these events show: they leave the queue.
-    pub(super) dequeued: Vec<MessageId>,
+    /// Messages that these events show: they leave the queue. With the sequence before the first event of their turn.
+    pub(super) begun: Vec<(MessageId, u64)>,
     /// Callers that wait for a turn which starts in these events.
     pub(super) turn_starts: Vec<TurnStart>,
 }
@@ -39,7 +39,7 @@ impl PendingAppend {
     pub(super) fn take(&mut self, busy: Option<bool>) -> Option<(Append, Vec<TurnStart>)> {
         // Also reset if no event was made: otherwise one long line without an event would block the session forever.
         self.bytes = 0;
-        if self.events.is_empty() && self.dequeued.is_empty() && busy.is_none() {
+        if self.events.is_empty() && self.begun.is_empty() && busy.is_none() {
             return None;
         }
         self.observed = 0;
@@ -50,8 +50,8 @@ impl PendingAppend {
         if let Some(busy) = busy {
             append = append.busy(busy);
         }
-        for message in self.dequeued.drain(..) {
-            append = append.dequeue(message);
+        for (message, turn_starts_after) in self.begun.drain(..) {
+            append = append.begin(message, turn_starts_after);
         }
         Some((append, std::mem::take(&mut self.turn_starts)))
     }

@@ -25,21 +25,21 @@ impl SessionActor {
             return Ok(());
         };
         let room = room.filter(|_| queued.message.text.len() >= LARGE_TEXT_BYTES);
-        let turn_waiter = self.turn_waiters.remove(&queued.id);
-        self.take_message(queued, turn_waiter, room).await
+        let turn_waiters = self.turn_waiters.remove(&queued.id).unwrap_or_default();
+        self.take_message(queued, turn_waiters, room).await
     }
 
     /// Sends a message, which is the first of the queue, to the agent. `room` is kept until the stream has it.
     pub(super) async fn take_message(
         &mut self,
         queued: QueuedMessage,
-        turn_waiter: Option<oneshot::Sender<u64>>,
+        turn_waiters: Vec<oneshot::Sender<u64>>,
         room: Option<OwnedSemaphorePermit>,
     ) -> Result<(), RuntimeError> {
         if self.connection.as_ref().is_some_and(|connection| connection.is_outdated) {
             self.stop_idle_agent().await?;
         }
-        self.current_message = Some(CurrentMessage::new(queued, turn_waiter, room));
+        self.current_message = Some(CurrentMessage::new(queued, turn_waiters, room));
         self.send_current_message();
         self.commit().await
     }
@@ -194,7 +194,15 @@ impl SessionActor {
     /// Updates the state of the session from its new events.
     pub(super) fn observe_events(&mut self) {
         let pending = &mut self.pending;
-        for event in &pending.events[pending.observed..] {
+        for event in &mut pending.events[pending.observed..] {
+            if let (EventData::TurnStarted(started), Some(current)) = (&mut event.data, &self.current_message)
+                && !current.is_in_stream
+            {
+                // The turn of the message. Only the session knows the ids of messages, no converter does.
+                let metadata = started.metadata.get_or_insert_default();
+                metadata.message_ids = Some(vec![current.public_id.clone()]);
+            }
+            let event = &*event;
             self.checkpoint.observe(event);
             self.open_work.observe(&event.data);
             if event.native_session_id.is_some() && event.native_session_id != self.session.native_session_id {
@@ -229,9 +237,10 @@ impl SessionActor {
                     if let Some(current) = current.filter(|current| is_user_message && !current.is_in_stream) {
                         current.is_in_stream = true;
                         current.release_text();
-                        pending.dequeued.push(current.id);
-                        let starts_after = current.turn_starts_after.unwrap_or(event.sequence - 1);
-                        pending.turn_starts.extend(current.turn_waiter.take().map(|waiter| (waiter, starts_after)));
+                        let starts_after = *current.turn_starts_after.get_or_insert(event.sequence - 1);
+                        pending.begun.push((current.id, starts_after));
+                        let waiters = current.turn_waiters.drain(..);
+                        pending.turn_starts.extend(waiters.map(|waiter| (waiter, starts_after)));
                     }
                 }
                 // An agent that works between turns is not idle.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use interlingua_client::{
     AttachedFile, Client, ClientError, CreateSessionRequest, EventQuery, ExportFormat, InstallRequest, MessageRequest,
-    PermissionAnswer, SecretsRequest, SessionQuery, TurnQuery,
+    PermissionAnswer, SecretsRequest, SessionQuery, TurnQuery, UpdateSessionRequest,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -28,6 +28,10 @@ async fn call_every_method(client: &Client) -> Result<(), ClientError> {
     client.create_session("s", &CreateSessionRequest::new("mock")).await?;
     client.sessions(&SessionQuery::default()).await?;
     client.session("s").await?;
+    client.update_session("s", &UpdateSessionRequest::default()).await?;
+    client.queued_messages("s").await?;
+    let unknown = client.cancel_message("s", "m").await.unwrap_err();
+    assert_eq!(unknown.problem().unwrap().details, Some(json!({ "messageId": "m" })));
     client.send_message("s", &MessageRequest::new("echo hi")).await?;
     let mut turn = client.stream_turn("s", &MessageRequest::new("echo hi"), TurnQuery::default()).await?;
     while turn.next().await?.is_some() {}
@@ -107,10 +111,16 @@ async fn requests_have_exactly_the_fields_of_the_openapi_document() {
         *field = Some("x".to_owned());
     }
     create.env.insert("A".to_owned(), "b".to_owned());
+    create.labels.insert("A".to_owned(), "b".to_owned());
+    let mut update = UpdateSessionRequest::default();
+    update.labels.insert("A".to_owned(), None);
+    for field in [&mut update.title, &mut update.model, &mut update.permission_mode] {
+        *field = Some(None);
+    }
     create.mcp = Some(json!({}));
     let mut file = AttachedFile::new("a.txt");
     (file.mime, file.filename) = (Some("text/plain".to_owned()), Some("a".to_owned()));
-    let mut message = MessageRequest::new("hi");
+    let mut message = MessageRequest::new("hi").id("m1");
     message.attachments.push(file.clone());
     let mut secrets = SecretsRequest::default();
     (secrets.env, secrets.mcp) = (create.env.clone(), create.mcp.clone());
@@ -124,6 +134,7 @@ async fn requests_have_exactly_the_fields_of_the_openapi_document() {
     };
     for (schema, request) in [
         ("CreateSession", value(create)),
+        ("UpdateSession", value(update)),
         ("SessionSecrets", value(secrets)),
         ("SendMessage", value(message)),
         ("FileToSend", value(file)),

@@ -14,8 +14,8 @@ async fn unknown_paths_are_404_and_unknown_methods_405() {
     }
     for (method, path, allow) in [
         (Method::POST, "/v1/health", "GET,HEAD"),
-        (Method::PUT, "/v1/sessions/a", "GET,HEAD,POST,DELETE"),
-        (Method::GET, "/v1/sessions/a/messages", "POST"),
+        (Method::PUT, "/v1/sessions/a", "GET,HEAD,POST,PATCH,DELETE"),
+        (Method::PUT, "/v1/sessions/a/messages", "GET,HEAD,POST"),
         (Method::PATCH, "/v1/sessions", "GET,HEAD"),
     ] {
         let response = server.request(method, path).send().await.unwrap();

@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use interlingua_schema::{Message, RawJson};
-use interlingua_store::{Append, RawPayloads, Store};
+use interlingua_schema::RawJson;
+use interlingua_store::{Append, Enqueued, MessageRecord, RawPayloads, Store};
 
 use crate::fixtures::{self, event_with_raw, open_store, read_all, to_json};
 
@@ -41,9 +41,11 @@ async fn append_forever(store: Store, index: usize) {
     };
     let mut last = session.event_count;
     loop {
-        let message = store.enqueue(session.key, Message::default()).await.unwrap();
+        let message = fixtures::new_message(&format!("after {last}"));
+        let (Enqueued::New(message) | Enqueued::Existing(MessageRecord { id: message, .. })) =
+            store.enqueue(session.key, message).await.unwrap();
         let count = 1 + last % 5;
-        let append = Append::events((last + 1..=last + count).map(event)).dequeue(message);
+        let append = Append::events((last + 1..=last + count).map(event)).begin(message, last);
         store.append(session.key, append).await.unwrap();
         last += count;
         println!("acknowledged {index} {last}");

@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use interlingua_schema::{
-    EventData, ItemDelta, Origin, RawJson, SessionEnded, SessionStarted, Timestamp, UniversalEvent,
+    EventData, ItemDelta, Message, Origin, RawJson, SessionEnded, SessionStarted, Timestamp, UniversalEvent,
 };
-use interlingua_store::{Append, NewSession, RawPayloads, ReadLimits, Session, SessionKey, Store, StoreOptions};
+use interlingua_store::{
+    Append, NewMessage, NewSession, RawPayloads, ReadLimits, Session, SessionKey, Store, StoreOptions,
+};
 
 pub(crate) const UNLIMITED: ReadLimits = ReadLimits { max_events: usize::MAX, max_bytes: usize::MAX };
 
@@ -47,6 +49,11 @@ pub(crate) fn session_ended(sequence: u64) -> UniversalEvent {
 
 pub(crate) async fn append_events(store: &Store, session: SessionKey, sequences: std::ops::RangeInclusive<u64>) {
     store.append(session, Append::events(sequences.map(event))).await.unwrap();
+}
+
+/// A message whose text is also its id.
+pub(crate) fn new_message(text: &str) -> NewMessage {
+    NewMessage::new(text, Message::new(text))
 }
 
 /// Reads all events of a session as text.

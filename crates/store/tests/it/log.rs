@@ -1,9 +1,14 @@
 //! Appending, reading, and the message queue.
 
 use interlingua_schema::{Attachment, Message, RawJson};
-use interlingua_store::{Append, Durability, NewSession, RawPayloads, ReadLimits, Store, StoreError, StoreOptions};
+use interlingua_store::{
+    Append, Durability, Enqueued, NewMessage, NewSession, RawPayloads, ReadLimits, SessionFilter, Store, StoreError,
+    StoreOptions,
+};
 
-use crate::fixtures::{self, append_events, create_session, event, event_with_raw, open_store, read_all, to_json};
+use crate::fixtures::{
+    self, append_events, create_session, event, event_with_raw, new_message, open_store, read_all, to_json,
+};
 
 #[tokio::test]
 async fn events_come_back_as_the_bytes_that_were_written() {
@@ -81,13 +86,13 @@ async fn an_ended_session_takes_no_events_and_no_messages() {
     let store = open_store(dir.path());
     let session = create_session(&store, "s").await;
     append_events(&store, session.key, 1..=1).await;
-    store.enqueue(session.key, Message::new("never delivered")).await.unwrap();
+    store.enqueue(session.key, new_message("never delivered")).await.unwrap();
     store.append(session.key, Append::events([fixtures::session_ended(2)]).busy(true)).await.unwrap();
     let now = store.session(&session.id).await.unwrap().unwrap();
     assert!(now.ended && !now.busy);
     assert_eq!(store.next_message(session.key).await.unwrap(), None);
     assert_eq!(store.append(session.key, Append::events([event(3)])).await, Err(StoreError::SessionEnded));
-    assert_eq!(store.enqueue(session.key, Message::default()).await, Err(StoreError::SessionEnded));
+    assert_eq!(store.enqueue(session.key, new_message("too late")).await, Err(StoreError::SessionEnded));
     assert_eq!(store.interrupted_sessions().await.unwrap(), []);
 }
 
@@ -113,7 +118,7 @@ async fn a_deleted_session_leaves_nothing_for_a_new_one_with_its_id() {
     let raw = RawJson::from_payload("1");
     let first = create_session(&store, "s").await;
     store.append(first.key, Append::events([event_with_raw(1, &raw)]).state(raw.clone())).await.unwrap();
-    store.enqueue(first.key, Message::default()).await.unwrap();
+    store.enqueue(first.key, new_message("first")).await.unwrap();
     store.delete(first.key).await.unwrap();
     assert_eq!(store.delete(first.key).await, Err(StoreError::SessionNotFound));
     assert_eq!(store.session(&first.id).await.unwrap(), None);
@@ -121,7 +126,7 @@ async fn a_deleted_session_leaves_nothing_for_a_new_one_with_its_id() {
     let second = create_session(&store, "s").await;
     assert_ne!(first.key, second.key);
     assert_eq!(store.append(first.key, Append::events([event(2)])).await, Err(StoreError::SessionNotFound));
-    assert_eq!(store.enqueue(first.key, Message::default()).await, Err(StoreError::SessionNotFound));
+    assert_eq!(store.enqueue(first.key, new_message("second")).await, Err(StoreError::SessionNotFound));
     assert!(read_all(&store, first.key, RawPayloads::Include).await.is_empty());
     assert!(read_all(&store, second.key, RawPayloads::Include).await.is_empty());
     assert_eq!(store.load_state(second.key).await.unwrap().state, None);
@@ -161,14 +166,16 @@ async fn a_message_is_dequeued_together_with_the_events_of_its_turn() {
     let attachment = Attachment::new("/a.png").mime("image/png".to_owned());
     let first = Message::new("one").attachments(vec![attachment]);
     let second = Message::new("two");
-    let id = store.enqueue(session.key, first.clone()).await.unwrap();
-    store.enqueue(session.key, second.clone()).await.unwrap();
+    let Enqueued::New(id) = store.enqueue(session.key, NewMessage::new("m1", first.clone())).await.unwrap() else {
+        panic!("the message is not new")
+    };
+    store.enqueue(session.key, NewMessage::new("m2", second.clone())).await.unwrap();
     assert_eq!(store.next_message(session.key).await.unwrap().unwrap().message, first);
 
-    let refused = store.append(session.key, Append::events([event(7)]).dequeue(id)).await;
+    let refused = store.append(session.key, Append::events([event(7)]).begin(id, 0)).await;
     assert!(refused.is_err());
     assert_eq!(store.next_message(session.key).await.unwrap().unwrap().message, first);
-    store.append(session.key, Append::events([event(1)]).dequeue(id)).await.unwrap();
+    store.append(session.key, Append::events([event(1)]).begin(id, 0)).await.unwrap();
     assert_eq!(store.next_message(session.key).await.unwrap().unwrap().message, second);
 }
 
@@ -184,7 +191,7 @@ async fn interrupted_sessions_are_found_after_a_restart() {
     append_events(&store, idle.key, 1..=1).await;
     let state = RawJson::from_payload(r#"{"pending":["p1"]}"#);
     store.append(busy.key, Append::events([event(1)]).busy(true).state(state.clone())).await.unwrap();
-    store.enqueue(waiting.key, Message::default()).await.unwrap();
+    store.enqueue(waiting.key, new_message("waiting")).await.unwrap();
     drop(store);
 
     let store = open_store(dir.path());
@@ -206,7 +213,7 @@ async fn sessions_are_listed_newest_first_a_page_at_a_time() {
     let mut pages = Vec::new();
     let mut from = None;
     loop {
-        let page = store.sessions(2, from).await.unwrap();
+        let page = store.sessions(&SessionFilter::default(), 2, from).await.unwrap();
         pages.push(page.sessions.iter().map(|session| session.id.to_string()).collect::<String>());
         from = page.next;
         if from.is_none() {

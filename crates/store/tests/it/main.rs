@@ -5,6 +5,8 @@ mod crash;
 mod fixtures;
 mod full_disk;
 mod log;
+mod messages;
 mod model;
 mod open;
 mod readers;
+mod session_list;

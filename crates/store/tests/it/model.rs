@@ -1,12 +1,11 @@
 //! After any sequence of operations, the store holds the same as a simple model in memory.
 
-use interlingua_schema::Message;
 use std::collections::BTreeMap;
 
-use interlingua_store::{Append, NewSession, RawPayloads, Session, Store, StoreError};
+use interlingua_store::{Append, NewSession, RawPayloads, Session, SessionFilter, Store, StoreError};
 use proptest::prelude::*;
 
-use crate::fixtures::{event, open_store, read_all, session_ended, to_json};
+use crate::fixtures::{event, new_message, open_store, read_all, session_ended, to_json};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -81,7 +80,7 @@ impl Run<'_> {
                 let Some((session, model)) = self.model.get_mut(&id) else { return };
                 self.messages += 1;
                 let text = format!("message {}", self.messages);
-                let queued = store.enqueue(session.key, Message::new(text.clone())).await;
+                let queued = store.enqueue(session.key, new_message(&text)).await;
                 assert_eq!(queued.is_err(), model.ended);
                 if queued.is_ok() {
                     model.queue.push(text);
@@ -92,7 +91,7 @@ impl Run<'_> {
                 let next = store.next_message(session.key).await.unwrap();
                 assert_eq!(next.as_ref().map(|queued| &queued.message.text), model.queue.first());
                 if let Some(queued) = next {
-                    store.append(session.key, Append::events([]).dequeue(queued.id)).await.unwrap();
+                    store.append(session.key, Append::events([]).begin(queued.id, model.events)).await.unwrap();
                     model.queue.remove(0);
                 }
             }
@@ -111,7 +110,7 @@ impl Run<'_> {
 
     async fn check(&self) {
         let store = self.store.as_ref().unwrap();
-        assert_eq!(store.sessions(10, None).await.unwrap().sessions.len(), self.model.len());
+        assert_eq!(store.sessions(&SessionFilter::default(), 10, None).await.unwrap().sessions.len(), self.model.len());
         for (session, model) in self.model.values() {
             let stored = store.session(&session.id).await.unwrap().unwrap();
             assert_eq!((stored.key, stored.event_count, stored.ended), (session.key, model.events, model.ended));

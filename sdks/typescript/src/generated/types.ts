@@ -13,6 +13,9 @@ export type UnknownTag = Unknown.Tag;
 /** An object with any members. */
 export type JsonObject = { [key: string]: unknown };
 
+/** An agent. Later versions may add values. */
+export type AgentId = "claude" | "codex" | "opencode" | "amp" | "mock" | (string & {});
+
 /** An agent and its installation on the server's machine. */
 export interface AgentInfo {
   capabilities: Capabilities;
@@ -23,11 +26,11 @@ export interface AgentInfo {
   /** Whether its program is installed. */
   installed: boolean;
   /** Path of the program; omitted if there is none. */
-  path?: string | null;
+  path?: string;
   /** The process that its sessions share; omitted for agents with a process per session. */
-  serverStatus?: ServerInfo | null;
+  serverStatus?: ServerInfo;
   /** Installed version; omitted if it is not known. */
-  version?: string | null;
+  version?: string;
 }
 
 /** The agents. */
@@ -260,7 +263,7 @@ export type ContentPart = KnownContentPart | UnknownPart;
 /** A session to create. */
 export interface CreateSession {
   /** Agent id: `claude`, `codex`, `opencode`, `amp`, `mock`. */
-  agent: string;
+  agent: AgentId;
   /** The agent's mode: `build`, `plan`, `custom`, or one that `/modes` lists; the agent's default if absent. */
   agentMode?: string | null;
   /** The agent's version; the installed one if absent. */
@@ -269,12 +272,14 @@ export interface CreateSession {
   directory?: string | null;
   /** Environment variables for the agent's process. They are kept in memory only. */
   env?: { [key: string]: string } | null;
+  /** Labels, by name, for programs that manage many sessions. */
+  labels?: { [key: string]: string } | null;
   /** MCP servers for the agent, by name: `{"command", "args", "env"}` or `{"type", "url", "headers"}`. */
-  mcp?: { [key: string]: JsonObject } | null;
+  mcp?: { [key: string]: McpServerConfig } | null;
   /** The model; the agent's default if absent. */
   model?: string | null;
   /** What the agent may do without asking: `default`, `plan`, `bypass`, `acceptEdits`; `default` if absent. */
-  permissionMode?: string | null;
+  permissionMode?: PermissionMode | null;
   /** Title for people. */
   title?: string | null;
   /** Variant of the model; the model's default if absent. */
@@ -286,7 +291,7 @@ export interface Created {
   /** Always true. */
   healthy: boolean;
   /** The agent's own id of the session; omitted until it is known. */
-  nativeSessionId?: string | null;
+  nativeSessionId?: string;
 }
 
 /** Why a session ended. */
@@ -460,6 +465,17 @@ export type ItemKind = "message" | "tool_call" | "tool_result" | "system" | "sta
 /** The state of an item. */
 export type ItemStatus = "in_progress" | "completed" | "failed" | (string & {});
 
+/** A program that communicates over its standard input and output. */
+export interface LocalMcpServer {
+  /** Further arguments. */
+  args?: string[];
+  /** The program, or the program and its first arguments. */
+  command: string | string[];
+  /** Environment variables of the program. They are kept in memory only. */
+  env?: { [key: string]: string };
+  type?: "stdio" | "local";
+}
+
 /** A call of a tool of an MCP server. */
 export interface McpInput {
   /** Arguments of the call. */
@@ -486,6 +502,15 @@ export interface McpServer {
   status?: string | null;
 }
 
+/** An MCP server: a program, or a URL. */
+export type McpServerConfig = LocalMcpServer | RemoteMcpServer;
+
+/** The queue of a session. */
+export interface MessageList {
+  /** The messages whose turns have not begun, in the order of their turns. */
+  messages: QueuedMessageInfo[];
+}
+
 /** A mode that a session can be created with. */
 export interface ModeInfo {
   /** What the mode does. */
@@ -504,11 +529,11 @@ export interface ModeList {
 /** A model that a session can be created with. */
 export interface ModelInfo {
   /** Variant that is used when none is given; omitted if it is not known. */
-  defaultVariant?: string | null;
+  defaultVariant?: string;
   /** Value for `model`. */
   id: string;
   /** Name for people; omitted if it is the same as the id. */
-  name?: string | null;
+  name?: string;
   /** Values for `variant`; omitted if there are none. */
   variants?: string[];
 }
@@ -516,7 +541,7 @@ export interface ModelInfo {
 /** The models of an agent. */
 export interface ModelList {
   /** Model that is used when none is given; omitted if it is not known. */
-  defaultModel?: string | null;
+  defaultModel?: string;
   /** True if the agent is not installed, so that it could not be asked: it may have other models. Otherwise omitted. */
   fallback?: boolean;
   models: ModelInfo[];
@@ -525,6 +550,15 @@ export interface ModelList {
 export type NativeItemId = string;
 
 export type NativeSessionId = string;
+
+/** A permission request that waits for an answer. */
+export type PendingPermission = Permission & { kind: "permission" };
+
+/** A question that waits for an answer. */
+export type PendingQuestion = Question & { kind: "question" };
+
+/** A request that waits for an answer: the data of its event, with its `kind`. */
+export type PendingRequest = PendingPermission | PendingQuestion;
 
 /** Data of `permission.requested` and `permission.resolved`. */
 export interface Permission {
@@ -558,6 +592,9 @@ export interface PermissionMetadata {
   tool_kind: ToolKind;
 }
 
+/** What the agent may do without asking. Later versions may add values. */
+export type PermissionMode = "default" | "plan" | "bypass" | "acceptEdits" | (string & {});
+
 /** The state of a permission. */
 export type PermissionStatus = "requested" | "approved" | "denied" | (string & {});
 
@@ -584,13 +621,13 @@ export interface PlanStep {
 /** A problem document (RFC 9457), `application/problem+json`. */
 export interface Problem {
   /** The agent concerned; omitted if there is none. */
-  agent?: string | null;
+  agent?: string;
   /** What was expected, what was found and what to do. */
   detail: string;
   /** Machine-readable details such as `field`; omitted if there are none. */
-  details?: JsonObject | null;
+  details?: JsonObject;
   /** The session concerned; omitted if there is none. */
-  sessionId?: string | null;
+  sessionId?: string;
   /** The HTTP status. */
   status: number;
   /** Title of the kind, for people. */
@@ -614,6 +651,7 @@ export interface Problem {
     | "urn:interlingua:error:session_ended"
     | "urn:interlingua:error:already_resolved"
     | "urn:interlingua:error:message_conflict"
+    | "urn:interlingua:error:change_refused"
     | "urn:interlingua:error:cursor_gone"
     | "urn:interlingua:error:payload_too_large"
     | "urn:interlingua:error:unsupported_media_type"
@@ -684,6 +722,18 @@ export interface QuestionOption {
 /** The state of a question. */
 export type QuestionStatus = "requested" | "answered" | "rejected" | (string & {});
 
+/** A message that waits for its turn. */
+export interface QueuedMessageInfo {
+  /** Attached files. */
+  attachments: FileToSend[];
+  /** Time at which it was queued, in milliseconds since 1970. */
+  createdAt: number;
+  /** Id of the message: the client's, or a generated one. */
+  id: string;
+  /** Text of the message. */
+  message: string;
+}
+
 /** The state of a rate limit. */
 export interface RateLimit {
   /** Time at which the limit resets. Omitted if the agent does not report it. */
@@ -692,6 +742,15 @@ export interface RateLimit {
   status: string;
   /** Period of the limit, such as `5h` or `7d`. Omitted if the agent does not report it. */
   window?: string | null;
+}
+
+/** A server over HTTP. */
+export interface RemoteMcpServer {
+  /** Headers of every request. They are kept in memory only. */
+  headers?: { [key: string]: string };
+  /** `sse` is the older transport; `http` if absent. */
+  type?: "http" | "remote" | "sse";
+  url: string;
 }
 
 /** Whether the agent is allowed to act. */
@@ -744,6 +803,11 @@ export type SearchTarget = "names" | "contents" | (string & {});
 export interface SendMessage {
   /** Attached files. */
   attachments?: FileToSend[] | null;
+  /**
+   * Id of the message, unique in its session. A message with an id can be sent again after a broken connection: it is
+   * queued once.
+   */
+  id?: string | null;
   /** Text of the message. */
   message: string;
 }
@@ -751,14 +815,14 @@ export interface SendMessage {
 /** The process that the sessions of an agent share. */
 export interface ServerInfo {
   /** Address that it listens on; omitted if it does not. */
-  baseUrl?: string | null;
+  baseUrl?: string;
   /** Why it last failed; omitted if it never did. */
-  lastError?: string | null;
+  lastError?: string;
   /** Number of restarts. */
   restartCount: number;
   status: ServerInfoStatus;
   /** Time since it started; omitted if it does not run. */
-  uptimeMs?: number | null;
+  uptimeMs?: number;
 }
 
 /** State of a shared process. */
@@ -783,45 +847,57 @@ export interface SessionEnded {
 
 export type SessionId = string;
 
-/** A session. Fields without a value are null. */
+/** A session. Fields without a value are null, unless they are described as omitted. */
 export interface SessionInfo {
   /** Agent id. */
-  agent: string;
-  /** The agent's mode, if one was chosen. */
-  agentMode?: string | null;
+  agent: AgentId;
+  /** The agent's mode: as chosen, as the agent reports it, or its default; `default` if the agent does not say. */
+  agentMode: string;
   /** Time of creation in milliseconds since 1970. */
   createdAt: number;
   /** The agent's working directory. */
-  directory?: string | null;
+  directory: string | null;
   /** Whether the session has ended. */
   ended: boolean;
   /** Number of events, which is also the `sequence` of the last one. */
   eventCount: number;
-  /** The model, if one was chosen. */
-  model?: string | null;
+  /** Labels, by name. */
+  labels: { [key: string]: string };
+  /** Status of the last turn that ended; omitted before. */
+  lastTurnStatus?: TurnStatus;
+  /** The model: as chosen, as the agent reports it, or the agent's default; `default` if the agent does not say. */
+  model: string;
   /** The agent's own id of the session; null until it is known. */
-  nativeSessionId?: string | null;
+  nativeSessionId: string | null;
+  /** Permission requests and questions that wait for an answer, oldest first. */
+  pending: PendingRequest[];
   /** What the agent may do without asking. */
-  permissionMode?: string | null;
+  permissionMode: PermissionMode | null;
+  /** Number of messages whose turns have not begun. */
+  queued: number;
   /** Names of the values that the session waits for in the state `needs_secrets`; omitted in other states. */
   secretsMissing?: string[];
   /** Session id. */
   sessionId: string;
-  /** What the session is doing: `idle`, `running`, `needs_secrets` or `ended`. */
-  state: string;
+  /** What the session is doing. */
+  state: SessionState;
   /** Title for people. */
-  title?: string | null;
+  title: string | null;
   /** Time of the last change in milliseconds since 1970. */
   updatedAt: number;
+  /** Total usage of all turns; null if the agent has reported none. */
+  usage: Usage | null;
   /** Variant of the model, if one was chosen. */
-  variant?: string | null;
+  variant: string | null;
 }
 
-/** A page of sessions, newest first. */
+/** Sessions, newest first. */
 export interface SessionList {
   /** Value for `cursor` to get the next page; omitted on the last page. */
-  nextCursor?: string | null;
+  nextCursor?: string;
   sessions: SessionInfo[];
+  /** Number of sessions that pass the filters, on all pages. */
+  total: number;
 }
 
 /** Metadata of `session.started`. */
@@ -869,6 +945,9 @@ export interface SessionStarted {
   /** The agent and what it reports about the session. Omitted only in streams of other producers. */
   metadata?: SessionMetadata | null;
 }
+
+/** What a session is doing. */
+export type SessionState = "idle" | "running" | "waiting" | "needs_secrets" | "ended" | (string & {});
 
 /** Whether the agent sent the event or it was synthesised. */
 export type Source = "agent" | "daemon" | (string & {});
@@ -1160,6 +1239,18 @@ export interface UnknownEvent extends UniversalEventBase {
 
 /** One event of a session. */
 export type UniversalEvent = KnownUniversalEvent | UnknownEvent;
+
+/** Changes of a session. A field that is absent does not change; null goes back to the default. */
+export interface UpdateSession {
+  /** Labels to set, by name; null removes a label. Other labels stay. */
+  labels?: { [key: string]: string | null };
+  /** The model; null for the agent's default. */
+  model?: string | null;
+  /** What the agent may do without asking: `default`, `plan`, `bypass`, `acceptEdits`; null for `default`. */
+  permissionMode?: PermissionMode | null;
+  /** Title for people; null removes it. */
+  title?: string | null;
+}
 
 /** Tokens and cost of one turn, including its sub-agents. Never cumulative over the session. */
 export interface Usage {

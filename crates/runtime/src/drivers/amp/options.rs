@@ -8,7 +8,8 @@ use crate::driver::SessionSpec;
 use crate::error::Refusal;
 use crate::permission_mode::PermissionMode;
 
-const BUILD: &str = "build";
+/// The mode of a session that was created without one.
+pub(super) const BUILD: &str = "build";
 /// Amp's own modes: id, name and description.
 const AMP_MODES: [(&str, &str, &str); 4] = [
     ("low", "Low", "Amp's cheapest and fastest agent"),

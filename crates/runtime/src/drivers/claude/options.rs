@@ -18,7 +18,8 @@ use crate::permission_mode::PermissionMode;
 
 /// The efforts of a model.
 const EFFORTS: [Effort; 5] = [Effort::Low, Effort::Medium, Effort::High, Effort::Xhigh, Effort::Max];
-const BUILD: &str = "build";
+/// The mode of a session that was created without one.
+pub(super) const BUILD: &str = "build";
 const PLAN: &str = "plan";
 
 /// Prefix of the variables that pass values of MCP servers to the agent. Other users can read a command line.

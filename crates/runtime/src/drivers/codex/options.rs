@@ -15,7 +15,8 @@ use crate::error::Refusal;
 use crate::mcp::McpServer;
 use crate::permission_mode::PermissionMode;
 
-const BUILD: &str = "build";
+/// The mode of a session that was created without one.
+pub(super) const BUILD: &str = "build";
 const PLAN: &str = "plan";
 /// Efforts that older versions do not support.
 const HIGHEST_EFFORTS: [&str; 2] = ["max", "ultra"];
