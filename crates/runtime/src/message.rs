@@ -1,11 +1,12 @@
 //! Messages as clients send them.
 
 use interlingua_schema::{Message, SessionId};
-use interlingua_store::{MessageState, NewMessage};
+use interlingua_store::{MessageState, NewMessage, Session};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::oneshot;
 
 use crate::attachments;
+use crate::cpu_bound::run_cpu_bound;
 use crate::error::RuntimeError;
 use crate::ids::unique_id;
 use crate::runtime::{Runtime, SentMessage};
@@ -78,7 +79,7 @@ impl Runtime {
     /// with the same id.
     pub async fn send(&self, id: &SessionId, message: impl Into<IncomingMessage>) -> Result<SentMessage, RuntimeError> {
         let incoming = message.into();
-        let fingerprint = incoming.fingerprint();
+        let fingerprint = run_cpu_bound(incoming.message.text.len(), || incoming.fingerprint());
         let session = self.session(id).await?;
         if let Some(message_id) = &incoming.id {
             check_message_id(message_id)?;
@@ -86,24 +87,7 @@ impl Runtime {
                 if existing.fingerprint != fingerprint {
                     return Err(RuntimeError::message_id_taken(session.id, message_id));
                 }
-                return match existing.state {
-                    MessageState::Begun { turn_starts_after } => Ok(SentMessage::started(turn_starts_after)),
-                    MessageState::Cancelled => Ok(SentMessage::cancelled()),
-                    MessageState::Queued => {
-                        let (turn_start, turn) = oneshot::channel();
-                        let public_id = message_id.clone();
-                        let found = self.send_command(&session, |reply_to| SessionCommand::FindTurn {
-                            public_id,
-                            reply_to,
-                            turn_start,
-                        });
-                        match found.await {
-                            // The end of the session has cancelled the message.
-                            Err(RuntimeError::SessionEnded(_)) => Ok(SentMessage::cancelled()),
-                            result => result.map(|()| SentMessage::waiting(turn)),
-                        }
-                    }
-                };
+                return self.find_turn(&session, message_id, existing.state).await;
             }
         }
         if session.ended {
@@ -117,6 +101,32 @@ impl Runtime {
         let (turn_start, turn) = oneshot::channel();
         self.send_command(&session, |reply_to| SessionCommand::Message { message, reply_to, turn_start }).await?;
         Ok(SentMessage::waiting(turn))
+    }
+
+    /// The turn of a message that was queued before.
+    async fn find_turn(
+        &self,
+        session: &Session,
+        message_id: &str,
+        state: MessageState,
+    ) -> Result<SentMessage, RuntimeError> {
+        let mut state = Some(state);
+        if state == Some(MessageState::Queued) {
+            let (turn_start, turn) = oneshot::channel();
+            let public_id = message_id.to_owned();
+            let command = |reply_to| SessionCommand::FindTurn { public_id, reply_to, turn_start };
+            match self.send_command(session, command).await {
+                Ok(()) => return Ok(SentMessage::waiting(turn)),
+                Err(RuntimeError::SessionEnded(_)) => {}
+                Err(error) => return Err(error),
+            }
+            // The session has ended meanwhile: the message had its turn before, or was cancelled.
+            state = self.shared.store.find_message(session.key, message_id).await?.map(|record| record.state);
+        }
+        Ok(match state {
+            Some(MessageState::Begun { turn_starts_after }) => SentMessage::started(turn_starts_after),
+            _ => SentMessage::cancelled(),
+        })
     }
 
     /// Removes a message from the queue. A message that was removed before stays so.

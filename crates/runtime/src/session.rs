@@ -192,8 +192,9 @@ impl SessionActor {
                 return self.queue_message(message, reply_to, turn_start).await;
             }
             SessionCommand::FindTurn { public_id, reply_to, turn_start } => {
-                let result = self.find_turn(&public_id, turn_start).await;
-                reply(reply_to, result);
+                let attached = self.attach_to_turn(&public_id, turn_start).await;
+                reply(reply_to, attached.clone());
+                return attached;
             }
             SessionCommand::CancelMessage { id, reply_to } => {
                 let result = self.cancel_message(id).await;

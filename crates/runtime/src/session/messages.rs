@@ -1,7 +1,7 @@
 //! The queue of a session, and changes of its options between turns.
 
 use interlingua_schema::Message;
-use interlingua_store::{Enqueued, MessageId, MessageRecord, MessageState, NewMessage, QueuedMessage, SessionChanges};
+use interlingua_store::{Enqueued, MessageId, MessageState, NewMessage, QueuedMessage, SessionChanges};
 use tokio::sync::oneshot;
 
 use super::command::ReplySender;
@@ -37,8 +37,9 @@ impl SessionActor {
                 self.may_have_large_messages |= is_large;
             }
             Ok(Enqueued::Existing(existing)) if existing.fingerprint == fingerprint => {
-                self.attach_to_turn(&existing, turn_start);
-                reply(reply_to, Ok(()));
+                let attached = self.attach_to_turn(&public_id, turn_start).await;
+                reply(reply_to, attached.clone());
+                return attached;
             }
             Ok(Enqueued::Existing(_)) => {
                 let conflict = RuntimeError::message_id_taken(self.session.id.clone(), public_id);
@@ -49,31 +50,23 @@ impl SessionActor {
         Ok(())
     }
 
-    /// Attaches a caller to the turn of a message that was queued before.
-    pub(super) async fn find_turn(
+    /// Tells a caller where the turn of a message starts, now or when it does. A caller that waits for the turn of a
+    /// cancelled message learns that there will be none.
+    pub(super) async fn attach_to_turn(
         &mut self,
         public_id: &str,
         turn_start: oneshot::Sender<u64>,
     ) -> Result<(), RuntimeError> {
-        if let Some(record) = self.runtime.shared.store.find_message(self.session.key, public_id).await? {
-            self.attach_to_turn(&record, turn_start);
-        }
-        Ok(())
-    }
-
-    /// Tells a caller where the turn of a message starts, now or when it does. A caller that waits for the turn of a
-    /// cancelled message learns that there will be none.
-    fn attach_to_turn(&mut self, record: &MessageRecord, turn_start: oneshot::Sender<u64>) {
+        // A turn that has begun, and may be over, is found in the store only when its first events are durable.
+        self.commit().await?;
+        let Some(record) = self.runtime.shared.store.find_message(self.session.key, public_id).await? else {
+            return Ok(());
+        };
         match record.state {
             // The caller may have gone away.
             MessageState::Begun { turn_starts_after } => drop(turn_start.send(turn_starts_after)),
             MessageState::Cancelled => {}
             MessageState::Queued => match &mut self.current_message {
-                // Its events are not durable yet.
-                Some(current) if current.id == record.id && current.is_in_stream => {
-                    let starts_after = current.turn_starts_after.unwrap_or_default();
-                    self.pending.turn_starts.push((turn_start, starts_after));
-                }
                 Some(current) if current.id == record.id => current.turn_waiters.push(turn_start),
                 _ => {
                     self.turn_waiters.entry(record.id).or_default().push(turn_start);
@@ -81,6 +74,7 @@ impl SessionActor {
                 }
             },
         }
+        Ok(())
     }
 
     /// Removes a message from the queue.
