@@ -264,7 +264,7 @@ mod tests {
         let schemas = &document["components"]["schemas"];
         assert!(schemas["AgentId"]["enum"].as_array().unwrap().contains(&"mock".into()));
         let states = schemas["SessionState"]["enum"].as_array().unwrap();
-        let expected = interlingua_runtime::SessionState::ALL.map(|state| state.name().into());
+        let expected = interlingua_runtime::SessionState::ALL.map(|state| Value::from(state.name()));
         assert_eq!(states.as_slice(), expected);
         for (schema, property, target) in refine::PROPERTIES {
             let found = schemas[schema]["properties"][property].to_string();
