@@ -116,6 +116,7 @@ pub(crate) async fn get(State(app): State<App>, SessionPath(id): SessionPath) ->
 /// Changes of a session. A field that is absent does not change; null goes back to the default.
 #[derive(Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::option_option, reason = "null is not the same as an absent field")]
 pub(crate) struct UpdateSession {
     /// Title for people; null removes it.
     #[serde(default, deserialize_with = "present")]
@@ -135,6 +136,7 @@ pub(crate) struct UpdateSession {
 }
 
 /// Tells null from an absent field.
+#[expect(clippy::option_option, reason = "null is not the same as an absent field")]
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }

@@ -199,7 +199,7 @@ fn refine_parameter(path: &str, parameter: &mut Value) {
             "type": "string", "minLength": 1, "maxLength": 128, "pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$",
         });
     }
-    if place == "path" && name == "agent" || place == "query" && name == "agent" {
+    if name == "agent" && (place == "path" || place == "query") {
         parameter["schema"] = json!({ "$ref": "#/components/schemas/AgentId" });
     }
     if place == "query" && name == "state" {

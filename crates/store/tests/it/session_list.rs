@@ -148,11 +148,11 @@ async fn changes_keep_what_they_do_not_name() {
     let session = store.create(new).await.unwrap();
     let labels = BTreeMap::from([("a".to_owned(), None), ("c".to_owned(), Some("3".to_owned()))]);
     let changes = SessionChanges::default().labels(labels).model(Some(Some("fast".to_owned())));
-    let changed = store.update_session(session.key, changes).await.unwrap();
-    assert_eq!(changed.title.as_deref(), Some("old"));
-    assert_eq!(changed.model.as_deref(), Some("fast"));
+    let updated = store.update_session(session.key, changes).await.unwrap();
+    assert_eq!(updated.title.as_deref(), Some("old"));
+    assert_eq!(updated.model.as_deref(), Some("fast"));
     let expected = BTreeMap::from([("b".to_owned(), "2".to_owned()), ("c".to_owned(), "3".to_owned())]);
-    assert_eq!(changed.labels, expected);
+    assert_eq!(updated.labels, expected);
     let cleared =
         store.update_session(session.key, SessionChanges::default().title(Some(None::<String>))).await.unwrap();
     assert_eq!((cleared.title, cleared.labels), (None, expected));
