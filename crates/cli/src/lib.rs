@@ -20,6 +20,8 @@ mod server_file;
 mod session_args;
 pub mod sessions;
 pub mod show;
+mod storage_args;
+pub mod store;
 pub mod ui;
 
 use std::io;
@@ -78,6 +80,7 @@ enum Command {
     Server(server::Args),
     Ui(ui::Args),
     Sessions(sessions::Args),
+    Store(store::Args),
     Agents(agents::Args),
     Convert(convert::Args),
     Check(check::Args),
@@ -100,6 +103,7 @@ impl Cli {
             Command::Server(args) => server::run(args),
             Command::Ui(args) => ui::run(args),
             Command::Sessions(args) => sessions::run(args),
+            Command::Store(args) => store::run(args),
             Command::Agents(args) => agents::run(args),
             Command::Convert(args) => convert::run(&args),
             Command::Check(args) => check::run(&args),

@@ -21,6 +21,7 @@ use crate::Outcome;
 use crate::data_dir::{launch_config, resolve_data_dir};
 use crate::mock_args::MockArgs;
 use crate::server_file::{ServerFile, client_url};
+use crate::storage_args::StorageArgs;
 
 /// Requests are short, and agents are separate processes, so a few threads are enough.
 const WORKER_THREADS: usize = 2;
@@ -83,6 +84,8 @@ pub struct Args {
     /// What stored events survive: `normal` a crash of the server, `full` also a power failure
     #[arg(long, value_name = "HOW", default_value = "normal")]
     sync: Durability,
+    #[command(flatten)]
+    storage: StorageArgs,
     /// Install an agent when a session needs it
     #[arg(long)]
     auto_install: bool,
@@ -162,6 +165,7 @@ pub(crate) fn run_for_page<G>(
         log: log.to_owned(),
         log_format: LogFormat::Text,
         mock,
+        storage: StorageArgs::default(),
     };
     serve(args, |data_dir, url| ready(data_dir, url, &token))
 }
@@ -188,7 +192,7 @@ fn serve<G>(args: Args, ready: impl FnOnce(&Path, &str) -> G) -> anyhow::Result<
     };
     let mock = args.mock.driver()?;
     let launch = launch_config(&data_dir)?;
-    let store = Store::open(&data_dir, StoreOptions::default().durability(durability))?;
+    let store = Store::open(&data_dir, args.storage.apply(StoreOptions::default().durability(durability)))?;
     let config = ServerConfig::new(access).allowed_origins(args.cors_allow_origin);
     let options = RuntimeOptions::default().auto_install(args.auto_install);
     let tokio = tokio::runtime::Builder::new_multi_thread()
@@ -215,8 +219,10 @@ fn serve<G>(args: Args, ready: impl FnOnce(&Path, &str) -> G) -> anyhow::Result<
         announce(address, args.log_format);
         let _guard = ready(&data_dir, &url);
         tracing::info!(version = env!("CARGO_PKG_VERSION"), data_dir = %data_dir.display(), "server started");
-        let served = interlingua_server::serve(listener, config, runtime.clone(), store, shutdown).await;
+        let served = interlingua_server::serve(listener, config, runtime.clone(), store.clone(), shutdown).await;
         runtime.shutdown().await;
+        // After this, the database file is complete without other files, whoever still has a copy of the store.
+        tokio::task::spawn_blocking(move || store.close()).await.context("cannot close the store")?;
         served?;
         tracing::info!("server stopped");
         Ok(())

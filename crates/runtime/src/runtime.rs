@@ -374,7 +374,14 @@ impl Runtime {
     pub async fn delete(&self, id: &SessionId) -> Result<(), RuntimeError> {
         let session = self.session(id).await?;
         if !session.ended {
-            self.send_command(&session, SessionCommand::Terminate).await?;
+            match self.send_command(&session, SessionCommand::Terminate).await {
+                // Its agent is stopped. A session whose end cannot be stored, on a full disk or in a damaged database, can
+                // still be deleted.
+                Err(RuntimeError::Store(error)) => {
+                    tracing::warn!(session = %id, %error, "deleting a session whose end cannot be stored");
+                }
+                result => result?,
+            }
         }
         self.shared.store.delete(session.key).await.map_err(|error| from_store_error(id, error))
     }

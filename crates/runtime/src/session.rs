@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlingua_convert::{Conversion, Converter, StreamEnd};
-use interlingua_store::{MessageId, Session};
+use interlingua_store::{MessageId, Session, StoreError};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
@@ -47,12 +47,17 @@ use crate::secrets::Secrets;
 /// Loads a session, executes its commands, and returns when there is nothing left to do.
 pub(crate) async fn run_actor(runtime: &Runtime, session: Session, commands: &mut SessionCommands) {
     let (key, id) = (session.key, session.id.clone());
-    let error = match SessionActor::load(runtime, session).await {
+    let error = match SessionActor::load(runtime, session.clone()).await {
         Err(error) => error,
         Ok(mut actor) => match actor.run(commands).await {
             Ok(()) => return,
             Err(error) => {
                 actor.abandon_agent().await;
+                if let RuntimeError::Store(reason) = &error
+                    && reason.is_storage_full()
+                {
+                    report_full_storage(runtime, session, reason).await;
+                }
                 error
             }
         },
@@ -64,6 +69,17 @@ pub(crate) async fn run_actor(runtime: &Runtime, session: Session, commands: &mu
         tracing::error!(session = %id, %error, "store failed; stopping the session until its next command");
     }
     runtime.shared.actors.remove_failed(key, commands, &error);
+}
+
+/// Ends the turn of a session whose events could not be stored because there is no space.
+async fn report_full_storage(runtime: &Runtime, session: Session, reason: &StoreError) {
+    let id = session.id.clone();
+    match SessionActor::load_after_full_storage(runtime, session, reason).await {
+        Ok(_) | Err(RuntimeError::SessionEnded(_) | RuntimeError::SessionNotFound(_)) => {}
+        Err(error) => {
+            tracing::error!(session = %id, %error, "cannot store that the session ran out of space; its next start does");
+        }
+    }
 }
 
 /// A session with something to do.
@@ -330,16 +346,34 @@ impl SessionActor {
     }
 
     async fn terminate(&mut self, reply_to: ReplySender) -> Result<(), RuntimeError> {
-        self.add_message_to_stream();
-        self.conversion.finish(Some(now()), StreamEnd::Terminated, &mut self.pending.events);
-        self.observe_events();
-        let result = self.commit().await;
+        let mut result = self.commit_end().await;
         self.abandon_agent().await;
+        if let Err(RuntimeError::Store(reason)) = &result
+            && reason.is_storage_full()
+        {
+            // The last events are lost, but the end needs little space.
+            result = match Self::load_after_full_storage(&self.runtime, self.session.clone(), reason).await {
+                Ok(actor) => {
+                    *self = actor;
+                    self.commit_end().await
+                }
+                Err(error) => Err(error),
+            };
+        }
         match result {
             Ok(()) | Err(RuntimeError::SessionEnded(_)) => reply(reply_to, Ok(())),
             Err(ref error) => reply(reply_to, Err(error.clone())),
         }
         result
+    }
+
+    /// Ends the stream of the session and waits until that is durable.
+    async fn commit_end(&mut self) -> Result<(), RuntimeError> {
+        self.add_message_to_stream();
+        self.conversion.finish(Some(now()), StreamEnd::Terminated, &mut self.pending.events);
+        self.observe_events();
+        self.pending.essential = true;
+        self.commit().await
     }
 
     /// Sends a command to the driver. False if the driver does not receive commands any more.

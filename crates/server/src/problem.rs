@@ -95,7 +95,7 @@ problem_kinds! {
     Timeout = "timeout", GATEWAY_TIMEOUT, "Timeout";
     /// The server is shutting down or overloaded. The answer has a `Retry-After`.
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Unavailable";
-    /// The disk is full, or a limit of the store is reached.
+    /// The disk is full, or the session or the store has reached its limit.
     StorageFull = "storage_full", INSUFFICIENT_STORAGE, "Storage full";
     /// An error in the server.
     InternalError = "internal_error", INTERNAL_SERVER_ERROR, "Internal error";
@@ -294,7 +294,7 @@ impl From<interlingua_store::StoreError> for Problem {
         use interlingua_store::StoreError;
 
         let kind = match &error {
-            StoreError::DiskFull(_) => ProblemKind::StorageFull,
+            error if error.is_storage_full() => ProblemKind::StorageFull,
             StoreError::Closed => ProblemKind::Unavailable,
             StoreError::SessionNotFound => ProblemKind::SessionNotFound,
             StoreError::SessionEnded => ProblemKind::SessionEnded,

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use interlingua_schema::{EventData, NativeSessionId, RawJson, Timestamp, UniversalEvent};
 
-use crate::chunk::Chunks;
+use crate::chunk::{Chunk, Chunks};
 use crate::events::EventLines;
+use crate::stored_chunk::StoredChunk;
 use crate::summary::SummaryChanges;
 use crate::{MessageId, StoreError};
 
@@ -41,6 +42,8 @@ pub(crate) struct Changes {
     /// Messages whose turns begin, and the sequence before each turn.
     pub(crate) begun: Vec<(MessageId, u64)>,
     pub(crate) summary: SummaryChanges,
+    /// Whether the append is written beyond the limits.
+    pub(crate) essential: bool,
 }
 
 /// An [`Append`] whose events are valid, ready to be written.
@@ -48,6 +51,8 @@ pub(crate) struct Changes {
 pub(crate) struct PreparedAppend {
     pub(crate) lines: Arc<EventLines>,
     pub(crate) chunks: Chunks,
+    /// The rows of the chunks.
+    pub(crate) rows: Vec<StoredChunk>,
     pub(crate) changes: Changes,
 }
 
@@ -88,6 +93,14 @@ impl Append {
         self
     }
 
+    /// Marks the append as one that ends something and frees what it holds: it is written even if the session or the
+    /// store has reached its limit, and uses space that is reserved for it when the disk is full.
+    #[must_use]
+    pub fn essential(mut self, essential: bool) -> Self {
+        self.changes.essential = essential;
+        self
+    }
+
     fn push(&mut self, mut event: UniversalEvent) {
         let payload = event.raw.take();
         self.check_order(event.sequence);
@@ -118,14 +131,26 @@ impl Append {
         }
     }
 
-    /// Validates the append. Fails if the events do not follow each other or cannot be encoded.
+    /// Validates the append and encodes its rows. Fails if the events do not follow each other or cannot be encoded.
     pub(crate) fn prepare(self) -> Result<PreparedAppend, StoreError> {
         if let Some(error) = self.error {
             return Err(error);
         }
         let text = String::from_utf8(self.text).map_err(|error| encode_error(&error))?;
         let lines = Arc::new(EventLines::new(self.first, text, self.ends));
-        Ok(PreparedAppend { lines, chunks: self.chunks, changes: self.changes })
+        let row = |chunk: &Chunk| {
+            StoredChunk::new(lines.text(&chunk.events).unwrap_or_default(), self.chunks.payloads(chunk))
+        };
+        let rows = self.chunks.iter().map(row).collect();
+        Ok(PreparedAppend { lines, chunks: self.chunks, rows, changes: self.changes })
+    }
+}
+
+impl PreparedAppend {
+    /// Number of bytes of the rows.
+    pub(crate) fn byte_len(&self) -> usize {
+        let text = |chunk: &Chunk| self.lines.text(&chunk.events).unwrap_or_default();
+        self.chunks.iter().zip(&self.rows).map(|(chunk, row)| row.byte_len(text(chunk))).sum()
     }
 }
 

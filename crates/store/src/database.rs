@@ -8,48 +8,71 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::lock::DirLock;
+use crate::reserve::Reserve;
 use crate::schema::{self, APPLICATION_ID, FORMAT_VERSION};
-use crate::{Durability, OpenError, StoreOptions, wal_checkpoint};
+use crate::{Durability, OpenError, StoreOptions, log_marker, wal_checkpoint};
 
 const DATABASE_FILE: &str = "interlingua.db";
 
-/// A database that is open for writing. The lock excludes other processes.
+/// A database that is open for writing.
 pub(crate) struct OpenDatabase {
     pub(crate) connection: Connection,
     pub(crate) file: PathBuf,
-    pub(crate) lock: DirLock,
+    pub(crate) reserve: Reserve,
 }
 
-/// Opens the database of a data directory for writing. Creates both if they do not exist.
-pub(crate) fn open(data_dir: &Path, options: StoreOptions) -> Result<OpenDatabase, OpenError> {
+/// The database file of a data directory.
+pub(crate) fn file(data_dir: &Path) -> PathBuf {
+    data_dir.join(DATABASE_FILE)
+}
+
+/// Locks a data directory, which is created if it does not exist.
+pub(crate) fn lock(data_dir: &Path) -> Result<DirLock, OpenError> {
     let unusable = |source| OpenError::Directory { path: data_dir.to_owned(), source };
     DirBuilder::new().recursive(true).mode(0o700).create(data_dir).map_err(unusable)?;
-    let lock = DirLock::acquire(data_dir)?;
-    let file = data_dir.join(DATABASE_FILE);
+    DirLock::acquire(data_dir)
+}
+
+/// Opens the database of a locked data directory for writing. Creates it if it does not exist.
+pub(crate) fn open(data_dir: &Path, options: StoreOptions) -> Result<OpenDatabase, OpenError> {
+    let file = file(data_dir);
+    let has_log = log_marker::has_log(&file);
+    let connection = open_file(&file, options)?;
+    let open_error = |source| OpenError::from_sqlite(&file, source);
+    if !has_log && log_marker::needs_log(&connection).map_err(open_error)? {
+        return Err(OpenError::LogLost { log: log_marker::log_file(&file), path: file });
+    }
+    match log_marker::begin_log(&connection) {
+        // Stored events are served from a full disk.
+        Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull) => {
+            tracing::warn!(%error, file = %file.display(), "the disk is full: sessions can only be read, ended and deleted");
+        }
+        result => result.map_err(open_error)?,
+    }
+    Ok(OpenDatabase { connection, file, reserve: Reserve::new(data_dir) })
+}
+
+/// Opens a database file for writing, whether or not its log was lost.
+pub(crate) fn open_file(file: &Path, options: StoreOptions) -> Result<Connection, OpenError> {
     // Sessions are private: other users must not read them, wherever the directory is. SQLite gives its other files the
     // permissions of this one.
-    OpenOptions::new().append(true).create(true).mode(0o600).open(&file).map_err(unusable)?;
-    let open_error = |source: rusqlite::Error| match source.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::NotADatabase) => OpenError::ForeignFile { path: file.clone() },
-        _ => OpenError::Database { path: file.clone(), source },
-    };
+    let create = OpenOptions::new().append(true).create(true).mode(0o600).open(file);
+    create.map_err(|source| OpenError::Directory { path: file.to_owned(), source })?;
+    let open_error = |source| OpenError::from_sqlite(file, source);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(&file, flags).map_err(open_error)?;
+    let mut connection = Connection::open_with_flags(file, flags).map_err(open_error)?;
     // Set before the first write, so that creating the tables does not wait for the disk unless asked to.
     set_durability(&connection, options.durability).map_err(open_error)?;
-    check_format(&mut connection, &file, open_error)?;
+    check_format(&mut connection, file)?;
     configure(&connection, options).map_err(open_error)?;
-    Ok(OpenDatabase { connection, file, lock })
+    Ok(connection)
 }
 
 /// Checks that the file was written by this program in the current format. Creates the tables of a new file.
-fn check_format(
-    connection: &mut Connection,
-    file: &Path,
-    open_error: impl Fn(rusqlite::Error) -> OpenError,
-) -> Result<(), OpenError> {
+fn check_format(connection: &mut Connection, file: &Path) -> Result<(), OpenError> {
+    let open_error = |source| OpenError::from_sqlite(file, source);
     let pragma = |connection: &Connection, name: &str| {
-        connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(&open_error)
+        connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(open_error)
     };
     let found = pragma(connection, "user_version")?;
     match (pragma(connection, "application_id")?, found) {
@@ -58,7 +81,9 @@ fn check_format(
             Err(OpenError::UnsupportedFormat { path: file.to_owned(), found, expected: FORMAT_VERSION })
         }
         (0, 0) if pragma(connection, "schema_version")? == 0 => {
-            connection.pragma_update(None, "journal_mode", "wal").map_err(&open_error)?;
+            // Has to come before anything is written.
+            connection.pragma_update(None, "auto_vacuum", "incremental").map_err(open_error)?;
+            connection.pragma_update(None, "journal_mode", "wal").map_err(open_error)?;
             schema::create_tables(connection).map_err(open_error)
         }
         _ => Err(OpenError::ForeignFile { path: file.to_owned() }),
@@ -81,6 +106,7 @@ fn configure(connection: &Connection, options: StoreOptions) -> rusqlite::Result
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "journal_size_limit", wal_checkpoint::JOURNAL_SIZE_LIMIT)?;
     connection.pragma_update(None, "cache_size", -2048)?;
+    connection.pragma_update(None, "secure_delete", "on")?;
     if let Some(pages) = options.max_pages {
         connection.pragma_update(None, "max_page_count", pages)?;
     }

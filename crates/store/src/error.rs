@@ -1,6 +1,6 @@
 //! Errors of opening and using a store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use interlingua_schema::SessionId;
 
@@ -46,6 +46,34 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// A file cannot be read or written.
+    #[error("cannot use {path}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's error.
+        source: std::io::Error,
+    },
+    /// The database is too damaged to be checked.
+    #[error("cannot check the database {path}")]
+    Check {
+        /// The database file.
+        path: PathBuf,
+        /// What failed.
+        source: StoreError,
+    },
+    /// The write-ahead log of the database is missing, and the events in it are lost.
+    #[error(
+        "the database {path} was not closed, and its write-ahead log {log} is missing: the latest sessions and events \
+         are lost. Put the log back beside the database, restore a copy made by `interlingua store backup`, or accept \
+         the loss with `interlingua store check --repair`"
+    )]
+    LogLost {
+        /// The database file.
+        path: PathBuf,
+        /// The file that is missing or empty.
+        log: PathBuf,
+    },
     /// `SQLite` cannot open the database.
     #[error("cannot open the database {path}")]
     Database {
@@ -54,6 +82,15 @@ pub enum OpenError {
         /// `SQLite`'s error.
         source: rusqlite::Error,
     },
+}
+
+impl OpenError {
+    pub(crate) fn from_sqlite(file: &Path, source: rusqlite::Error) -> Self {
+        match source.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::NotADatabase) => Self::ForeignFile { path: file.to_owned() },
+            _ => Self::Database { path: file.to_owned(), source },
+        }
+    }
 }
 
 /// Why the store refused a request. A refused request has changed nothing.
@@ -80,12 +117,37 @@ pub enum StoreError {
     /// The disk is full. Stored events can still be read. Writing works again once there is space.
     #[error("the disk is full; nothing was written ({0})")]
     DiskFull(String),
+    /// The session has reached its maximum size. It can be read, ended and deleted.
+    #[error(
+        "the session has reached its limit of {limit} bytes (--max-session-bytes); start another session, or raise the \
+         limit"
+    )]
+    SessionLimit {
+        /// The limit.
+        limit: u64,
+    },
+    /// The store has reached its maximum size. Sessions can be read, ended and deleted.
+    #[error(
+        "the store has reached its limit of {limit} bytes (--max-store-bytes); delete sessions, or raise the limit"
+    )]
+    StoreLimit {
+        /// The limit.
+        limit: u64,
+    },
     /// The database failed.
     #[error("the database failed: {0}")]
     Database(String),
     /// The store is closed.
     #[error("the store is closed")]
     Closed,
+}
+
+impl StoreError {
+    /// Whether the write was refused because there is no space for it: a full disk, or a limit.
+    #[must_use]
+    pub fn is_storage_full(&self) -> bool {
+        matches!(self, Self::DiskFull(_) | Self::SessionLimit { .. } | Self::StoreLimit { .. })
+    }
 }
 
 impl From<rusqlite::Error> for StoreError {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use crate::schema::{place_range_after, sequence_at};
-use crate::{SessionKey, StoreError, chunk};
+use crate::{SessionKey, StoreError, chunk, damaged, stored_chunk};
 
 /// Whether events are read with the native payload that they were made from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -151,11 +151,13 @@ impl Batch {
     }
 }
 
-const SELECT_EVENTS: &str = "SELECT place, json FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place";
+const SELECT_EVENTS: &str =
+    "SELECT place, count, checksum, json FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place";
 const SELECT_EVENTS_AND_PAYLOADS: &str =
-    "SELECT place, json, payloads FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place";
+    "SELECT place, count, checksum, json, payloads FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place";
 
-/// Reads the events with a sequence higher than `after`; empty if there are none.
+/// Reads the events with a sequence higher than `after`; empty if there are none. An event that cannot be read is
+/// replaced (see `damaged`).
 pub(crate) fn read(
     connection: &Connection,
     session: SessionKey,
@@ -163,54 +165,97 @@ pub(crate) fn read(
     limits: ReadLimits,
     raw: RawPayloads,
 ) -> Result<Batch, StoreError> {
-    let mut statement = connection.prepare_cached(match raw {
-        RawPayloads::Omit => SELECT_EVENTS,
-        RawPayloads::Include => SELECT_EVENTS_AND_PAYLOADS,
-    })?;
-    let mut rows = statement.query(place_range_after(session, after))?;
-    let mut lines = EventLines { first: after.saturating_add(1), ..EventLines::default() };
-    while let Some(row) = rows.next()? {
-        let text =
-            |column| row.get_ref(column).map_err(StoreError::from)?.as_str_or_null().map_err(|error| not_text(&error));
-        let payloads = match raw {
-            RawPayloads::Omit => None,
-            RawPayloads::Include => text(2)?,
-        };
-        if lines.push_chunk(sequence_at(row.get(0)?), text(1)?.unwrap_or_default(), payloads, limits)?.is_break() {
-            break;
+    let mut lines = EventLines::after(after);
+    match read_rows(connection, session, &mut lines, limits, raw) {
+        Err(error) if damaged::is_corruption(&error) => {
+            tracing::error!(%error, session = session.0, sequence = lines.next(), "cannot read a stored event");
+            if lines.is_empty() {
+                damaged::push_unreadable(connection, session, &mut lines, limits)?;
+            }
         }
+        Err(error) => return Err(error.into()),
+        Ok(()) if lines.is_empty() => damaged::push_missing_tail(connection, session, &mut lines, limits)?,
+        Ok(()) => {}
     }
     Ok(Batch::from_lines(lines))
 }
 
+fn read_rows(
+    connection: &Connection,
+    session: SessionKey,
+    lines: &mut EventLines,
+    limits: ReadLimits,
+    raw: RawPayloads,
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(match raw {
+        RawPayloads::Omit => SELECT_EVENTS,
+        RawPayloads::Include => SELECT_EVENTS_AND_PAYLOADS,
+    })?;
+    let mut rows = statement.query(place_range_after(session, lines.first.saturating_sub(1)))?;
+    while let Some(row) = rows.next()? {
+        let last = sequence_at(row.get(0)?);
+        let first = (last + 1).saturating_sub(row.get::<_, i64>(1)?.cast_unsigned());
+        let decoded = stored_chunk::decode_events(row.get_ref(3)?, row.get(2)?);
+        let flow = match decoded {
+            Ok(events) if first <= lines.next() => {
+                let payloads = match raw {
+                    RawPayloads::Omit => None,
+                    RawPayloads::Include => row.get_ref(4)?.as_blob_or_null().unwrap_or_default(),
+                };
+                // Events whose payloads are damaged have none.
+                let payloads = payloads.and_then(|payloads| stored_chunk::decode_payloads(payloads, &events).ok());
+                let read_already = usize::try_from(lines.next() - first).unwrap_or(usize::MAX);
+                lines.push_chunk(read_already, &events, payloads.as_deref(), limits)
+            }
+            decoded => {
+                let stored = damaged::stored_text(decoded, row.get_ref(3)?);
+                damaged::push_row(connection, session, lines, limits, (first, last), &stored)?
+            }
+        };
+        if flow.is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
 impl EventLines {
-    /// Adds the events of a chunk that are not read yet. Breaks when a limit is reached. `last` is the sequence of the
-    /// chunk's last event.
+    /// An empty list whose first event will be the one after `after`.
+    pub(crate) fn after(after: u64) -> Self {
+        Self { first: after.saturating_add(1), ..Self::default() }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Sequence of the event that is added next.
+    pub(crate) fn next(&self) -> u64 {
+        self.first + self.len() as u64
+    }
+
+    /// Adds the events of a chunk that were not read already. Breaks when a limit is reached.
     fn push_chunk(
         &mut self,
-        last: u64,
+        read_already: usize,
         events: &str,
         payloads: Option<&str>,
         limits: ReadLimits,
-    ) -> Result<ControlFlow<()>, StoreError> {
-        let next = self.first + self.len() as u64;
-        let already_read = (last + 1)
-            .checked_sub(chunk::count_events(events))
-            .and_then(|first| next.checked_sub(first))
-            .and_then(|count| usize::try_from(count).ok())
-            .ok_or_else(|| StoreError::Database(format!("the event with sequence {next} is missing")))?;
-        for (event, payload) in chunk::split(events, payloads).skip(already_read) {
-            self.push(event, payload);
-            if self.len() >= limits.max_events || self.byte_len() >= limits.max_bytes {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        Ok(ControlFlow::Continue(()))
+    ) -> ControlFlow<()> {
+        chunk::split(events, payloads)
+            .skip(read_already)
+            .try_for_each(|(event, payload)| self.push_within(event, payload, limits))
     }
-}
 
-fn not_text(error: &rusqlite::types::FromSqlError) -> StoreError {
-    StoreError::Database(format!("a stored event is not text: {error}"))
+    /// Adds an event. Breaks when a limit is reached.
+    pub(crate) fn push_within(&mut self, event: &str, payload: Option<&str>, limits: ReadLimits) -> ControlFlow<()> {
+        self.push(event, payload);
+        if self.len() >= limits.max_events || self.byte_len() >= limits.max_bytes {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
 }
 
 #[cfg(test)]

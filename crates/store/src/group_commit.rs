@@ -4,8 +4,12 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::notifier::Notifier;
+use crate::reserve::Reserve;
 use crate::write::StoreWrite;
 use crate::{StoreError, StoreStats};
+
+/// Sends the result of a write that waits for the removal of its deleted data.
+pub(crate) type DelayedReply = Box<dyn FnOnce() + Send>;
 
 /// A write in the writer's queue, whatever its type.
 pub(crate) trait Job: Send {
@@ -13,12 +17,15 @@ pub(crate) trait Job: Send {
     /// of this write alone is kept for its result.
     fn run(&mut self, connection: &Connection) -> Result<(), StoreError>;
 
-    /// Sends the result to the caller: that of the write, or `failure` if the transaction failed. Notifies readers
-    /// first.
-    fn complete(self: Box<Self>, failure: Option<&StoreError>, notifier: &Notifier);
+    /// Notifies readers, then sends the result to the caller: that of the write, or `failure` if the transaction failed.
+    /// Returns the reply if the caller has to wait until deleted data is removed.
+    fn complete(self: Box<Self>, failure: Option<&StoreError>, notifier: &Notifier) -> Option<DelayedReply>;
 
     /// Number of events that the write appended.
     fn appended_events(&self) -> usize;
+
+    /// Whether the write may use reserved space.
+    fn is_essential(&self) -> bool;
 }
 
 /// A write together with the caller that waits for its result.
@@ -43,7 +50,7 @@ impl<W: StoreWrite> Job for WriteJob<W> {
         }
     }
 
-    fn complete(self: Box<Self>, failure: Option<&StoreError>, notifier: &Notifier) {
+    fn complete(self: Box<Self>, failure: Option<&StoreError>, notifier: &Notifier) -> Option<DelayedReply> {
         let result = match failure {
             Some(error) => Err(error.clone()),
             None => self.result,
@@ -51,43 +58,75 @@ impl<W: StoreWrite> Job for WriteJob<W> {
         if let (Ok(_), Some(notification)) = (&result, self.write.notification()) {
             notifier.notify(notification);
         }
+        let (sender, is_delayed) = (self.sender, result.is_ok() && self.write.deletes_data());
         // The caller may have stopped waiting; the write is durable all the same.
-        drop(self.sender.send(result));
+        let reply = move || drop(sender.send(result));
+        if is_delayed {
+            return Some(Box::new(reply));
+        }
+        reply();
+        None
     }
 
     fn appended_events(&self) -> usize {
         if self.result.is_ok() { self.write.appended_events() } else { 0 }
     }
+
+    fn is_essential(&self) -> bool {
+        self.write.is_essential()
+    }
+}
+
+/// What a commit needs besides the database.
+pub(crate) struct CommitContext<'a> {
+    pub(crate) notifier: &'a Notifier,
+    pub(crate) reserve: &'a Reserve,
+    pub(crate) stats: StoreStats,
+    /// Replies of writes that deleted data.
+    pub(crate) delayed: Vec<DelayedReply>,
 }
 
 /// Commits all jobs in one transaction and completes them. If the transaction fails, each job gets its own transaction,
 /// so that a write that is too large for the disk does not fail the others.
-pub(crate) fn commit(
-    connection: &mut Connection,
-    mut jobs: Vec<Box<dyn Job>>,
-    notifier: &Notifier,
-    stats: &mut StoreStats,
-) {
+pub(crate) fn commit(connection: &mut Connection, mut jobs: Vec<Box<dyn Job>>, context: &mut CommitContext<'_>) {
     match run_transaction(connection, &mut jobs) {
         Ok(()) => {
-            stats.commits += 1;
-            stats.events += jobs.iter().map(|job| job.appended_events() as u64).sum::<u64>();
-            for job in jobs {
-                job.complete(None, notifier);
-            }
+            context.stats.commits += 1;
+            context.stats.events += jobs.iter().map(|job| job.appended_events() as u64).sum::<u64>();
+            context.complete(jobs, None);
         }
         Err(_) if jobs.len() > 1 => {
             for job in jobs {
-                commit(connection, vec![job], notifier, stats);
+                commit(connection, vec![job], context);
             }
+        }
+        Err(StoreError::DiskFull(_)) if jobs.iter().all(|job| job.is_essential()) && context.reserve.release() => {
+            commit(connection, jobs, context);
         }
         Err(error) => {
-            stats.failures += 1;
+            context.stats.failures += 1;
             tracing::error!(%error, "cannot write to the database");
-            for job in jobs {
-                job.complete(Some(&error), notifier);
-            }
+            context.complete(jobs, Some(&error));
         }
+    }
+}
+
+impl CommitContext<'_> {
+    /// Whether deleted data has to be removed before callers get their replies.
+    pub(crate) fn has_deleted(&self) -> bool {
+        !self.delayed.is_empty()
+    }
+
+    /// Replies to the callers that wait for the removal of deleted data.
+    pub(crate) fn send_delayed(&mut self) {
+        for reply in self.delayed.drain(..) {
+            reply();
+        }
+    }
+
+    fn complete(&mut self, jobs: Vec<Box<dyn Job>>, failure: Option<&StoreError>) {
+        let delayed = jobs.into_iter().filter_map(|job| job.complete(failure, self.notifier));
+        self.delayed.extend(delayed);
     }
 }
 

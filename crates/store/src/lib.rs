@@ -38,27 +38,39 @@
 //! ```
 
 mod append;
+mod backup;
+mod check;
 mod chunk;
+mod damaged;
 mod database;
 mod error;
 mod events;
 mod group_commit;
+mod limits;
 mod lock;
+mod log_marker;
 mod message;
 mod notifier;
 mod options;
+mod payload_delta;
 mod pool;
+mod purge;
 mod reader;
+mod rebuild;
+mod reserve;
 mod schema;
 mod session;
 mod session_filter;
 mod store;
+mod stored_chunk;
 mod summary;
 mod wal_checkpoint;
 mod write;
 mod writer;
 
 pub use append::Append;
+pub use backup::backup;
+pub use check::{CheckReport, check, repair};
 pub use error::{OpenError, StoreError};
 pub use events::{Batch, RawPayloads, ReadLimits};
 pub use message::{Enqueued, MessageId, MessageRecord, MessageState, NewMessage, QueuedMessage};

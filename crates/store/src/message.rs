@@ -209,9 +209,3 @@ pub(crate) fn cancel_all(connection: &Connection, session: SessionKey) -> Result
         .execute((session.0, CANCELLED))?;
     Ok(())
 }
-
-/// Deletes all messages of a session that is deleted.
-pub(crate) fn delete_all(connection: &Connection, session: SessionKey) -> Result<(), StoreError> {
-    connection.prepare_cached("DELETE FROM messages WHERE session = ?1")?.execute([session.0])?;
-    Ok(())
-}

@@ -18,6 +18,10 @@ pub struct StoreOptions {
     pub durability: Durability,
     /// Maximum number of pages (4 KiB each) of the database. `None`: limited by the disk only.
     pub max_pages: Option<u32>,
+    /// Maximum number of stored bytes of a session; `None`: no limit.
+    pub max_session_bytes: Option<u64>,
+    /// Maximum number of bytes of the database, without the write-ahead log; `None`: no limit.
+    pub max_store_bytes: Option<u64>,
 }
 
 impl StoreOptions {
@@ -32,6 +36,20 @@ impl StoreOptions {
     #[must_use]
     pub fn max_pages(mut self, pages: u32) -> Self {
         self.max_pages = Some(pages);
+        self
+    }
+
+    /// Sets the maximum number of stored bytes of a session.
+    #[must_use]
+    pub fn max_session_bytes(mut self, bytes: Option<u64>) -> Self {
+        self.max_session_bytes = bytes;
+        self
+    }
+
+    /// Sets the maximum number of bytes of the database, without the write-ahead log.
+    #[must_use]
+    pub fn max_store_bytes(mut self, bytes: Option<u64>) -> Self {
+        self.max_store_bytes = bytes;
         self
     }
 }

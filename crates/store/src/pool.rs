@@ -20,13 +20,26 @@ const MAX_CONCURRENT_READS: usize = 4;
 #[derive(Debug)]
 pub(crate) struct ReadPool {
     file: PathBuf,
-    idle: Arc<Mutex<Vec<Connection>>>,
+    /// `None` when the pool is closed.
+    idle: Arc<IdleConnections>,
     permits: Arc<Semaphore>,
 }
 
+type IdleConnections = Mutex<Option<Vec<Connection>>>;
+
 impl ReadPool {
     pub(crate) fn new(file: PathBuf) -> Self {
-        Self { file, idle: Arc::default(), permits: Arc::new(Semaphore::new(MAX_CONCURRENT_READS)) }
+        Self {
+            file,
+            idle: Arc::new(Mutex::new(Some(Vec::new()))),
+            permits: Arc::new(Semaphore::new(MAX_CONCURRENT_READS)),
+        }
+    }
+
+    /// Closes the connections. Those that are reading are closed when they have finished.
+    pub(crate) fn close(&self) {
+        self.permits.close();
+        drop(self.idle.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// Reads a row or two, on the calling thread if a connection is idle.
@@ -65,10 +78,12 @@ impl ReadPool {
     }
 }
 
-fn pop_idle(idle: &Mutex<Vec<Connection>>) -> Option<Connection> {
-    idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+fn pop_idle(idle: &IdleConnections) -> Option<Connection> {
+    idle.lock().unwrap_or_else(PoisonError::into_inner).as_mut()?.pop()
 }
 
-fn push_idle(idle: &Mutex<Vec<Connection>>, connection: Connection) {
-    idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+fn push_idle(idle: &IdleConnections, connection: Connection) {
+    if let Some(idle) = &mut *idle.lock().unwrap_or_else(PoisonError::into_inner) {
+        idle.push(connection);
+    }
 }

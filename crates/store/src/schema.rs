@@ -5,18 +5,19 @@ use rusqlite::Connection;
 use crate::SessionKey;
 
 /// Storage format of this version, stored as `user_version`.
-pub(crate) const FORMAT_VERSION: i64 = 3;
+pub(crate) const FORMAT_VERSION: i64 = 4;
 
 /// Marks the file as an Interlingua database (`application_id`): "ilng".
 pub(crate) const APPLICATION_ID: i64 = 0x696c_6e67;
 
 /// Events are ordered by their *place*: session and sequence in one integer. It is the rowid, by which `SQLite` sorts a
 /// table on disk, so reading on from any event is one descent into the tree and then sequential pages. A row holds
-/// several events (see `chunk`) and is stored at the place of the last one.
+/// several events (see `chunk` and `stored_chunk`) and is stored at the place of the last one.
 ///
 /// `sessions` changes with every append. `kept`, the runtime's state, is large and seldom changes, so it is a separate
 /// table. A message stays when it has left the queue, without its text: its id and fingerprint show that a client
-/// repeats a request (see `message`).
+/// repeats a request (see `message`). `deleted_sessions` lists the sessions whose events are still to be removed (see
+/// `purge`).
 const TABLES: &str = "
     CREATE TABLE sessions (
         key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -38,6 +39,7 @@ const TABLES: &str = "
         ended INTEGER NOT NULL DEFAULT 0,
         busy INTEGER NOT NULL DEFAULT 0,
         event_count INTEGER NOT NULL DEFAULT 0,
+        stored_bytes INTEGER NOT NULL DEFAULT 0,
         created_at INTEGER NOT NULL,
         updated_at INTEGER NOT NULL
     ) STRICT;
@@ -64,7 +66,16 @@ const TABLES: &str = "
         data TEXT NOT NULL,
         UNIQUE (session, kind, id)
     ) STRICT;
-    CREATE TABLE events (place INTEGER PRIMARY KEY, json TEXT NOT NULL, payloads TEXT) STRICT;
+    CREATE TABLE events (
+        place INTEGER PRIMARY KEY,
+        count INTEGER NOT NULL,
+        checksum INTEGER NOT NULL,
+        json ANY NOT NULL,
+        payloads BLOB
+    ) STRICT;
+    CREATE TABLE deleted_sessions (session INTEGER PRIMARY KEY) STRICT;
+    CREATE TABLE store_state (id INTEGER PRIMARY KEY CHECK (id = 1), log_in_use INTEGER NOT NULL) STRICT;
+    INSERT INTO store_state (id, log_in_use) VALUES (1, 0);
 ";
 
 /// Creates the tables of a new database in one transaction.

@@ -286,3 +286,12 @@ pub(crate) fn load_tail(connection: &Connection, session: SessionKey) -> Result<
         None => Tail::Deleted,
     })
 }
+
+/// Number of bytes of the session's stored events.
+pub(crate) fn stored_bytes(connection: &Connection, session: SessionKey) -> Result<u64, StoreError> {
+    let bytes = connection
+        .prepare_cached("SELECT stored_bytes FROM sessions WHERE key = ?1")?
+        .query_row([session.0], |row| row.get::<_, i64>(0))
+        .optional()?;
+    bytes.map(i64::cast_unsigned).ok_or(StoreError::SessionNotFound)
+}

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use interlingua_schema::SessionId;
 use tokio::sync::oneshot;
 
+use crate::limits::Limits;
 use crate::notifier::{Notifier, Tail};
 use crate::pool::ReadPool;
 use crate::write::{
@@ -23,17 +24,19 @@ use crate::{
 
 /// The durable log of sessions and events. Cloning it copies a pointer.
 ///
-/// Dropping the last clone commits what is queued and releases the data directory for the next process.
+/// Dropping the last clone commits what is queued, closes the database and releases the data directory for the next
+/// process. [`close`](Self::close) does the first two while there are clones.
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    // Fields are dropped in this order: the writer commits what is queued while the pool and the lock still exist.
+    // Fields are dropped in this order: the writer closes the database when no connection reads any more.
+    pool: ReadPool,
     writer: Writer,
     notifier: Arc<Notifier>,
-    pool: ReadPool,
+    limits: Limits,
     _lock: crate::lock::DirLock,
 }
 
@@ -78,11 +81,12 @@ impl Store {
     ///
     /// If the directory or its database cannot be used, or another process has it open.
     pub fn open(data_dir: &Path, options: StoreOptions) -> Result<Self, OpenError> {
-        let opened = database::open(data_dir, options)?;
+        let lock = database::lock(data_dir)?;
+        let database = database::open(data_dir, options)?;
         let notifier = Arc::new(Notifier::default());
-        let writer = Writer::start(opened.connection, &opened.file, Arc::clone(&notifier))?;
-        let pool = ReadPool::new(opened.file);
-        Ok(Self { shared: Arc::new(Shared { writer, notifier, pool, _lock: opened.lock }) })
+        let pool = ReadPool::new(database.file.clone());
+        let writer = Writer::start(database, Arc::clone(&notifier))?;
+        Ok(Self { shared: Arc::new(Shared { pool, writer, notifier, limits: Limits::new(&options), _lock: lock }) })
     }
 
     /// Creates a session.
@@ -91,7 +95,7 @@ impl Store {
     ///
     /// Resolves to [`StoreError::SessionAlreadyExists`] if the id is taken.
     pub fn create(&self, session: NewSession) -> PendingWrite<Session> {
-        self.write(CreateSession::new(session))
+        self.write(CreateSession::new(session, self.shared.limits))
     }
 
     /// Appends events to a session, together with the changes that belong to them.
@@ -99,9 +103,10 @@ impl Store {
     /// # Errors
     ///
     /// Resolves to [`StoreError::OutOfOrder`] if the events do not follow the session's last one,
-    /// [`StoreError::SessionEnded`] if the session has ended, [`StoreError::SessionNotFound`] if it was deleted.
+    /// [`StoreError::SessionEnded`] if the session has ended, [`StoreError::SessionNotFound`] if it was deleted. If
+    /// there is no space, an error for which [`StoreError::is_storage_full`] is true.
     pub fn append(&self, session: SessionKey, append: Append) -> PendingWrite<()> {
-        self.write(AppendEvents::new(session, append))
+        self.write(AppendEvents::new(session, append, self.shared.limits))
     }
 
     /// Adds a message to the end of a session's queue, unless the session has a message with the same public id.
@@ -110,7 +115,7 @@ impl Store {
     ///
     /// Resolves to [`StoreError::SessionEnded`] or [`StoreError::SessionNotFound`] if the session can take no messages.
     pub fn enqueue(&self, session: SessionKey, message: NewMessage) -> PendingWrite<Enqueued> {
-        self.write(EnqueueMessage::new(session, message))
+        self.write(EnqueueMessage::new(session, message, self.shared.limits))
     }
 
     /// Removes a message from a session's queue. Resolves to false if it is not queued any more.
@@ -132,6 +137,9 @@ impl Store {
     }
 
     /// Deletes a session with all its events and messages.
+    ///
+    /// The session is gone at once, whether the result is awaited or not. It resolves when its data is removed from the
+    /// files; if that is not possible yet, a warning is logged, and it is tried again later.
     ///
     /// # Errors
     ///
@@ -247,6 +255,13 @@ impl Store {
     #[must_use]
     pub fn reader(&self, session: SessionKey, after: u64, raw: RawPayloads) -> EventReader {
         EventReader::new(self.clone(), self.shared.notifier.subscribe(session), session, after, raw)
+    }
+
+    /// Commits what is queued and closes the database: its file is then complete without other files. Everything after
+    /// this fails with [`StoreError::Closed`]. Blocks the thread until it is done.
+    pub fn close(&self) {
+        self.shared.pool.close();
+        self.shared.writer.close();
     }
 
     /// Counters since the store was opened.

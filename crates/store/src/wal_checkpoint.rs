@@ -8,7 +8,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -37,7 +37,11 @@ struct WalState {
 }
 
 /// Starts the checkpoint thread for the log of this connection. The thread ends when the connection is closed.
-pub(crate) fn start(writer: &mut Connection, file: &Path) -> Result<JoinHandle<()>, OpenError> {
+pub(crate) fn start(
+    writer: &mut Connection,
+    file: &Path,
+    is_reserve_released: Arc<AtomicBool>,
+) -> Result<JoinHandle<()>, OpenError> {
     // With a capacity of one, a waiting request stands for all that follow while it waits.
     let (request, requests) = sync_channel(1);
     let state = Arc::new(WalState::default());
@@ -45,7 +49,7 @@ pub(crate) fn start(writer: &mut Connection, file: &Path) -> Result<JoinHandle<(
         .name("store-checkpoint".to_owned())
         .spawn({
             let (file, state) = (file.to_owned(), Arc::clone(&state));
-            move || run_checkpoints(&file, &state, &requests)
+            move || run_checkpoints(&file, &state, &requests, &is_reserve_released)
         })
         .map_err(|source| OpenError::Directory { path: file.to_owned(), source })?;
     let on_commit = move |wal: &mut Wal, pages: i32| {
@@ -67,7 +71,7 @@ pub(crate) fn start(writer: &mut Connection, file: &Path) -> Result<JoinHandle<(
 }
 
 /// Runs a checkpoint after each request, in the next pause of the writer.
-fn run_checkpoints(file: &Path, state: &WalState, requests: &Receiver<()>) {
+fn run_checkpoints(file: &Path, state: &WalState, requests: &Receiver<()>, is_reserve_released: &AtomicBool) {
     let mut connection = None;
     while requests.recv().is_ok() {
         loop {
@@ -77,6 +81,10 @@ fn run_checkpoints(file: &Path, state: &WalState, requests: &Receiver<()>) {
             if is_paused || state.pages.load(Ordering::Relaxed) >= FORCED_CHECKPOINT_PAGES {
                 break;
             }
+        }
+        // On a full disk, the database file must not grow into the space for ending and deleting sessions.
+        if is_reserve_released.load(Ordering::SeqCst) {
+            continue;
         }
         if let Err(error) = checkpoint(&mut connection, file) {
             // Nothing is lost: commits that are not copied stay in the log, where they are durable.

@@ -11,8 +11,9 @@ use rusqlite::{Connection, OptionalExtension, named_params, params};
 
 use crate::append::PreparedAppend;
 use crate::chunk::Chunk;
+use crate::limits::Limits;
 use crate::notifier::{Notification, Tail};
-use crate::schema::{place, place_range_after};
+use crate::schema::place;
 use crate::{
     Append, Enqueued, MessageId, NewMessage, NewSession, Session, SessionChanges, SessionKey, StoreError, message,
     session, summary,
@@ -35,6 +36,16 @@ pub(crate) trait StoreWrite: Send + 'static {
     fn appended_events(&self) -> usize {
         0
     }
+
+    /// Whether the write ends or deletes something, and may use the space that is reserved for that on a full disk.
+    fn is_essential(&self) -> bool {
+        false
+    }
+
+    /// Whether the write deletes data: its caller waits until the data is removed from the files.
+    fn deletes_data(&self) -> bool {
+        false
+    }
 }
 
 fn now() -> Timestamp {
@@ -45,12 +56,16 @@ fn now() -> Timestamp {
 /// Creates a session.
 pub(crate) struct CreateSession {
     session: NewSession,
+    limits: Limits,
     time: Timestamp,
 }
 
+/// Approximate number of bytes of a session without events: its row and the entries in the indices.
+const SESSION_BYTES: usize = 1024;
+
 impl CreateSession {
-    pub(crate) fn new(session: NewSession) -> Self {
-        Self { session, time: now() }
+    pub(crate) fn new(session: NewSession, limits: Limits) -> Self {
+        Self { session, limits, time: now() }
     }
 }
 
@@ -59,6 +74,8 @@ impl StoreWrite for CreateSession {
 
     fn run(&self, connection: &Connection) -> Result<Session, StoreError> {
         let new = &self.session;
+        let config_bytes = new.config.as_ref().map_or(0, |config| config.as_str().len());
+        self.limits.check_store(connection, SESSION_BYTES + config_bytes)?;
         let key = connection
             .prepare_cached(
                 "INSERT INTO sessions (id, agent, agent_mode, permission_mode, model, variant, native_session_id, \
@@ -96,26 +113,36 @@ impl StoreWrite for CreateSession {
 pub(crate) struct AppendEvents {
     session: SessionKey,
     append: Result<PreparedAppend, StoreError>,
+    limits: Limits,
 }
 
 impl AppendEvents {
-    pub(crate) fn new(session: SessionKey, append: Append) -> Self {
-        Self { session, append: append.prepare() }
+    pub(crate) fn new(session: SessionKey, append: Append, limits: Limits) -> Self {
+        let append = append.prepare();
+        let is_essential = append.as_ref().is_ok_and(|append| append.changes.essential);
+        Self { session, append, limits: if is_essential { Limits::NONE } else { limits } }
     }
 
     /// Updates the session's row. Fails if these are not the session's next events.
     fn update_session(&self, connection: &Connection, append: &PreparedAppend) -> Result<(), StoreError> {
-        let (changes, range) = (&append.changes, append.lines.sequence_range());
+        let (changes, range, bytes) = (&append.changes, append.lines.sequence_range(), append.byte_len());
+        if bytes > 0 {
+            self.limits.check_store(connection, bytes)?;
+        }
         let updated_rows = connection
             .prepare_cached(
                 "UPDATE sessions SET event_count = coalesce(:last, event_count), \
                  updated_at = max(updated_at, coalesce(:time, updated_at)), \
+                 stored_bytes = stored_bytes + :bytes, \
                  native_session_id = coalesce(:native, native_session_id), ended = :ended, \
                  busy = NOT :ended AND coalesce(:busy, busy) \
-                 WHERE key = :key AND NOT ended AND event_count = coalesce(:first - 1, event_count)",
+                 WHERE key = :key AND NOT ended AND event_count = coalesce(:first - 1, event_count) \
+                 AND (:limit IS NULL OR :bytes = 0 OR stored_bytes + :bytes <= :limit)",
             )?
             .execute(named_params! {
                 ":key": self.session.0,
+                ":bytes": i64::try_from(bytes).unwrap_or(i64::MAX),
+                ":limit": self.limits.max_session_bytes.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX)),
                 ":first": range.map(|(first, _)| first.cast_signed()),
                 ":last": range.map(|(_, last)| last.cast_signed()),
                 ":time": changes.time.map(Timestamp::as_millis),
@@ -128,7 +155,12 @@ impl AppendEvents {
         }
         match session::load_tail(connection, self.session)? {
             Tail::Open { last } => {
-                Err(StoreError::OutOfOrder { expected: last + 1, found: range.map_or(0, |(first, _)| first) })
+                let expected = last + 1;
+                let found = range.map_or(expected, |(first, _)| first);
+                match self.limits.max_session_bytes {
+                    Some(limit) if found == expected => Err(StoreError::SessionLimit { limit }),
+                    _ => Err(StoreError::OutOfOrder { expected, found }),
+                }
             }
             Tail::Ended { .. } => Err(StoreError::SessionEnded),
             Tail::Deleted | Tail::Unknown => Err(StoreError::SessionNotFound),
@@ -136,11 +168,14 @@ impl AppendEvents {
     }
 
     fn insert_chunks(&self, connection: &Connection, append: &PreparedAppend) -> Result<(), StoreError> {
-        let mut insert = connection.prepare_cached("INSERT INTO events (place, json, payloads) VALUES (?1, ?2, ?3)")?;
-        for chunk in append.chunks.iter() {
-            let row =
-                (self.chunk_place(append, chunk)?, append.lines.text(&chunk.events), append.chunks.payloads(chunk));
-            insert.execute(row)?;
+        let mut insert = connection.prepare_cached(
+            "INSERT INTO events (place, count, checksum, json, payloads) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?;
+        for (chunk, row) in append.chunks.iter().zip(&append.rows) {
+            let text = append.lines.text(&chunk.events).unwrap_or_default();
+            let place = self.chunk_place(append, chunk)?;
+            let count = i64::try_from(chunk.events.len()).unwrap_or(i64::MAX);
+            insert.execute((place, count, row.checksum, row.events(text), &row.payloads))?;
         }
         Ok(())
     }
@@ -171,8 +206,12 @@ impl StoreWrite for AppendEvents {
             message::begin(connection, self.session, *id, *turn_starts_after)?;
         }
         if changes.ended {
-            message::cancel_all(connection, self.session)?;
-            summary::delete_requests(connection, self.session)?;
+            // Overwriting long messages with zeros would need space, which a full disk does not have.
+            connection.pragma_update(None, "secure_delete", "fast")?;
+            let removed = message::cancel_all(connection, self.session)
+                .and_then(|()| summary::delete_requests(connection, self.session));
+            connection.pragma_update(None, "secure_delete", "on")?;
+            removed?;
         }
         Ok(())
     }
@@ -187,18 +226,23 @@ impl StoreWrite for AppendEvents {
     fn appended_events(&self) -> usize {
         self.append.as_ref().map_or(0, |append| append.lines.len())
     }
+
+    fn is_essential(&self) -> bool {
+        self.append.as_ref().is_ok_and(|append| append.changes.essential)
+    }
 }
 
 /// Adds a message to the end of a session's queue.
 pub(crate) struct EnqueueMessage {
     session: SessionKey,
     message: NewMessage,
+    limits: Limits,
     time: Timestamp,
 }
 
 impl EnqueueMessage {
-    pub(crate) fn new(session: SessionKey, message: NewMessage) -> Self {
-        Self { session, message, time: now() }
+    pub(crate) fn new(session: SessionKey, message: NewMessage, limits: Limits) -> Self {
+        Self { session, message, limits, time: now() }
     }
 }
 
@@ -213,6 +257,11 @@ impl StoreWrite for EnqueueMessage {
             Tail::Open { .. } => {}
             Tail::Ended { .. } => return Err(StoreError::SessionEnded),
             Tail::Deleted | Tail::Unknown => return Err(StoreError::SessionNotFound),
+        }
+        let bytes = self.message.message.text.len();
+        self.limits.check_store(connection, bytes)?;
+        if self.limits.max_session_bytes.is_some() {
+            self.limits.check_session(session::stored_bytes(connection, self.session)?, bytes)?;
         }
         connection
             .prepare_cached("UPDATE sessions SET updated_at = max(updated_at, ?2) WHERE key = ?1")?
@@ -281,7 +330,7 @@ impl StoreWrite for UpdateSession {
     }
 }
 
-/// Deletes a session with its events and messages.
+/// Deletes a session. Its events and messages are removed afterwards (see `purge`).
 pub(crate) struct DeleteSession {
     session: SessionKey,
 }
@@ -300,14 +349,19 @@ impl StoreWrite for DeleteSession {
         if connection.prepare_cached("DELETE FROM sessions WHERE key = ?1")?.execute([session])? == 0 {
             return Err(StoreError::SessionNotFound);
         }
-        let (after, last) = place_range_after(self.session, 0);
-        connection.prepare_cached("DELETE FROM events WHERE place > ?1 AND place <= ?2")?.execute((after, last))?;
-        connection.prepare_cached("DELETE FROM kept WHERE session = ?1")?.execute([session])?;
-        summary::delete_requests(connection, self.session)?;
-        message::delete_all(connection, self.session)
+        connection.prepare_cached("INSERT INTO deleted_sessions (session) VALUES (?1)")?.execute([session])?;
+        Ok(())
     }
 
     fn notification(&self) -> Option<Notification> {
         Some(Notification { session: self.session, tail: Tail::Deleted, appended: None })
+    }
+
+    fn is_essential(&self) -> bool {
+        true
+    }
+
+    fn deletes_data(&self) -> bool {
+        true
     }
 }

@@ -11,3 +11,5 @@ mod server_process;
 mod server_secrets;
 mod server_stop;
 mod sessions;
+mod soak;
+mod store;

@@ -5,10 +5,10 @@ use std::process::{Command, Stdio};
 
 use interlingua_client::MessageRequest;
 
-use crate::server_process::ServerProcess;
+use crate::server_process::{ServerProcess, check_rules, event_type};
 
-/// Starts a server whose data directory is on a disk of 3 MiB; `None` if this system does not allow the mount.
-fn start_on_small_disk(dir: &Path) -> Option<ServerProcess> {
+/// Starts a server whose data directory is on a disk of this size; `None` if this system does not allow the mount.
+fn start_on_small_disk(dir: &Path, mebibytes: u32) -> Option<ServerProcess> {
     let mut unshare = Command::new("unshare");
     unshare.args(["--mount", "--map-root-user", "sh", "-c"]);
     let can_mount = |script: &str| {
@@ -16,8 +16,8 @@ fn start_on_small_disk(dir: &Path) -> Option<ServerProcess> {
         let arguments = ["--mount", "--map-root-user", "sh", "-c", script, "sh"];
         command.args(arguments).arg(dir).status().is_ok_and(|status| status.success())
     };
-    let mount = "mount -t tmpfs -o size=3m none \"$1\"";
-    if !can_mount(mount) {
+    let mount = format!("mount -t tmpfs -o size={mebibytes}m none \"$1\"");
+    if !can_mount(&mount) {
         eprintln!("skipped: this system does not allow users to mount a disk");
         return None;
     }
@@ -29,7 +29,7 @@ fn start_on_small_disk(dir: &Path) -> Option<ServerProcess> {
 #[tokio::test]
 async fn a_full_disk_is_507_and_stored_events_are_served() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(server) = start_on_small_disk(dir.path()) else { return };
+    let Some(server) = start_on_small_disk(dir.path(), 3) else { return };
     server.create("old").await;
     server.create("s").await;
     server.send("s", "echo before").await;
@@ -52,7 +52,7 @@ async fn a_full_disk_is_507_and_stored_events_are_served() {
 
     assert_eq!(server.client.health().await.unwrap().status, "ok");
     assert_eq!(server.follow("s", 0).await.until("turn.ended").await, before);
-    crate::server_process::check_rules(&before);
+    check_rules(&before);
 }
 
 #[tokio::test]
@@ -68,4 +68,77 @@ async fn a_second_server_in_the_same_data_directory_is_refused() {
     let stderr = String::from_utf8(second.stderr).unwrap();
     assert!(stderr.contains("is in use by process") && stderr.contains("--data-dir"), "{stderr}");
     server.create("s").await;
+}
+
+/// Fills the disk with messages that wait behind a permission request of session `old`.
+async fn fill_disk(server: &ServerProcess) {
+    server.send("old", "permission").await;
+    server.follow("old", 0).await.until("permission.requested").await;
+    for length in [100_000, 10_000, 500] {
+        let message = MessageRequest::new("x".repeat(length));
+        while server.client.send_message("old", &message).await.is_ok() {}
+    }
+}
+
+#[tokio::test]
+async fn sessions_are_ended_and_deleted_on_a_full_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(server) = start_on_small_disk(dir.path(), 8) else { return };
+    for id in ["old", "s", "t"] {
+        server.create(id).await;
+        server.send(id, "echo before").await;
+        server.follow(id, 0).await.until("turn.ended").await;
+    }
+    server.send("t", "permission").await;
+    server.follow("t", 0).await.until("permission.requested").await;
+    fill_disk(&server).await;
+
+    server.client.terminate("t").await.unwrap();
+    check_rules(&server.follow("t", 0).await.until("session.ended").await);
+    server.client.delete_session("s").await.unwrap();
+    server.client.delete_session("old").await.unwrap();
+    // There is space again.
+    server.create("new").await;
+    server.send("new", "echo after").await;
+    check_rules(&server.follow("new", 0).await.until("turn.ended").await);
+}
+
+#[tokio::test]
+async fn a_session_that_reaches_its_limit_gets_an_error_event() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = ServerProcess::start(dir.path(), &["--max-session-bytes", "200KB"]);
+    server.create("s").await;
+    server.send("s", "flood 3").await;
+    let events = server.follow("s", 0).await.until("turn.ended").await;
+    check_rules(&events);
+    let error = events.iter().find(|event| event_type(event) == "error").expect("an error event");
+    assert!(error.contains("--max-session-bytes") && error.contains("\"code\":\"limit\""), "{error}");
+    assert!(events.last().unwrap().contains("\"failed\""));
+
+    let refused = server.client.send_message("s", &MessageRequest::new("x".repeat(200_000))).await.unwrap_err();
+    let problem = refused.problem().unwrap();
+    assert_eq!((problem.status, problem.kind()), (507, "storage_full"));
+    // Other sessions are not affected, and this one can be ended.
+    server.create("other").await;
+    server.send("other", "echo hi").await;
+    server.follow("other", 0).await.until("turn.ended").await;
+    server.client.terminate("s").await.unwrap();
+    check_rules(&server.follow("s", 0).await.until("session.ended").await);
+}
+
+#[tokio::test]
+async fn a_store_that_reaches_its_limit_refuses_more_until_sessions_are_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = ServerProcess::start(dir.path(), &["--max-store-bytes", "1MB"]);
+    server.create("s").await;
+    server.send("s", "flood 5").await;
+    let events = server.follow("s", 0).await.until("turn.ended").await;
+    assert!(events.iter().any(|event| event_type(event) == "error" && event.contains("--max-store-bytes")));
+    assert!(dir.path().join("interlingua.db").metadata().unwrap().len() < 1_200_000);
+    let refused = server.client.send_message("s", &MessageRequest::new("x".repeat(1_000_000))).await.unwrap_err();
+    assert_eq!(refused.problem().unwrap().kind(), "storage_full");
+    server.client.delete_session("s").await.unwrap();
+    server.create("t").await;
+    server.send("t", "echo hi").await;
+    server.follow("t", 0).await.until("turn.ended").await;
 }

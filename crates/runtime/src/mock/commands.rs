@@ -10,7 +10,7 @@ use super::scenario::{Choice, MockError, Question, Status, Step, Tool};
 /// A command: name, description and steps.
 type Command = (&'static str, &'static str, fn() -> Vec<Step>);
 
-/// The commands. `echo`, `say` and any other text are repeated.
+/// The commands. `echo`, `say` and any other text are repeated; `flood` has a number.
 const COMMANDS: [Command; 12] = [
     ("help", "lists these commands", help),
     ("markdown", "streams one message in 8 pieces", markdown),
@@ -30,10 +30,11 @@ const COMMANDS: [Command; 12] = [
 const END: &str = "end";
 
 /// The names of all commands.
-pub(super) const NAMES: [&str; 15] = [
+pub(super) const NAMES: [&str; 16] = [
     "help",
     "echo",
     "say",
+    "flood",
     "markdown",
     "tool",
     "status",
@@ -76,6 +77,7 @@ pub(super) fn plan_turn(message: &str) -> TurnPlan {
     let ends_session = word == END || word == "demo";
     let steps = match word {
         "echo" | "say" if !rest.trim().is_empty() => vec![Step::Say(rest.trim().to_owned())],
+        "flood" => vec![Step::Flood(rest.trim().parse().unwrap_or(1))],
         END => vec![Step::Say("Goodbye.".to_owned())],
         _ => match COMMANDS.iter().find(|(name, _, _)| *name == word) {
             Some((_, _, steps)) => steps(),
@@ -88,7 +90,7 @@ pub(super) fn plan_turn(message: &str) -> TurnPlan {
 
 fn help() -> Vec<Step> {
     let mut text = "I am the mock agent. The first word of a message tells me what to do:\n\n".to_owned();
-    text.push_str("- `echo X`, `say X`: repeats X\n");
+    text.push_str("- `echo X`, `say X`: repeats X\n- `flood N`: streams N megabytes of text\n");
     for (name, description, _) in COMMANDS {
         text.extend(["- `", name, "`: ", description, "\n"]);
     }
@@ -264,6 +266,6 @@ mod tests {
         for (name, _, _) in COMMANDS {
             assert!(is_command(name), "{name}");
         }
-        assert_eq!(NAMES.len(), COMMANDS.len() + 3);
+        assert_eq!(NAMES.len(), COMMANDS.len() + 4);
     }
 }

@@ -41,6 +41,8 @@ pub(super) enum Step {
     Say(String),
     /// A message in these deltas.
     Stream(Vec<String>),
+    /// This many megabytes of text, as messages of one megabyte.
+    Flood(u32),
     /// Reasoning, one delta per word.
     Think(String),
     /// A message with an image.

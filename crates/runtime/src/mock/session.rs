@@ -128,6 +128,13 @@ impl MockSession {
         match step {
             Step::Say(text) => self.stream_message(vec![text]).await,
             Step::Stream(deltas) => self.stream_message(deltas).await,
+            Step::Flood(megabytes) => {
+                let mut text = FloodText::default();
+                for _ in 0..megabytes {
+                    self.stream_message(text.next_megabyte()).await?;
+                }
+                Ok(())
+            }
             Step::Think(text) => self.stream_reasoning(text).await,
             Step::Image(image) => {
                 let (message, text) = (unique_id("msg_"), "Here is a picture.".to_owned());
@@ -341,6 +348,38 @@ impl MockSession {
         if let Some(line) = encode(&line) {
             self.output.send(Input::Sent(line)).await;
         }
+    }
+}
+
+/// Words of the text of `flood`.
+const FLOOD_WORDS: [&str; 32] = [
+    "agent", "answer", "branch", "buffer", "change", "commit", "compile", "event", "error", "file", "function",
+    "index", "line", "message", "module", "number", "output", "parser", "process", "query", "reader", "record",
+    "request", "result", "sequence", "server", "session", "stream", "table", "test", "token", "value",
+];
+/// Size of a delta of `flood`.
+const FLOOD_DELTA_BYTES: usize = 4000;
+
+/// Makes the text of `flood`: words in an order that does not repeat, and is the same every time.
+#[derive(Default)]
+struct FloodText(u64);
+
+impl FloodText {
+    /// The deltas of one megabyte.
+    fn next_megabyte(&mut self) -> Vec<String> {
+        (0..1_000_000 / FLOOD_DELTA_BYTES).map(|_| self.next_delta()).collect()
+    }
+
+    fn next_delta(&mut self) -> String {
+        let mut delta = String::with_capacity(FLOOD_DELTA_BYTES + 16);
+        while delta.len() < FLOOD_DELTA_BYTES {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let word = usize::try_from(self.0 >> 59).ok().and_then(|index| FLOOD_WORDS.get(index));
+            delta.push_str(word.copied().unwrap_or_default());
+            delta.push(' ');
+        }
+        delta.truncate(FLOOD_DELTA_BYTES);
+        delta
     }
 }
 

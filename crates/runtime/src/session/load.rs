@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use interlingua_convert::{Conversion, ConversionOptions, Failure};
-use interlingua_schema::{ErrorCode, NativeMetadata, NativeSessionId, SessionMetadata};
-use interlingua_store::Session;
+use interlingua_schema::{ErrorCode, EventData, NativeMetadata, NativeSessionId, SessionMetadata};
+use interlingua_store::{Session, StoreError};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -23,6 +23,30 @@ use crate::secrets::Secrets;
 impl SessionActor {
     /// Loads a session and brings its stream into order: a new session is started, and what was left open is closed.
     pub(super) async fn load(runtime: &Runtime, requested: Session) -> Result<Self, RuntimeError> {
+        let failure = Failure::new(ErrorCode::AgentError, "the server stopped before the turn was over");
+        let mut actor = Self::prepare(runtime, requested, &failure).await?;
+        actor.commit().await?;
+        Ok(actor)
+    }
+
+    /// Loads a session whose last events could not be stored because there is no space. An error event says so, and
+    /// what was left open is closed.
+    pub(super) async fn load_after_full_storage(
+        runtime: &Runtime,
+        requested: Session,
+        reason: &StoreError,
+    ) -> Result<Self, RuntimeError> {
+        let failure = Failure::new(ErrorCode::Limit, format!("the agent was stopped: {reason}"));
+        let mut actor = Self::prepare(runtime, requested, &failure).await?;
+        if !actor.pending.events.iter().any(|event| matches!(event.data, EventData::Error(_))) {
+            actor.push_host_drafts(|session| session.failed(failure));
+        }
+        actor.commit().await?;
+        Ok(actor)
+    }
+
+    /// Loads a session. What was left open is closed for this reason; nothing is written yet.
+    async fn prepare(runtime: &Runtime, requested: Session, failure: &Failure) -> Result<Self, RuntimeError> {
         let store = &runtime.shared.store;
         // The caller's copy of the session may be outdated.
         let session = store
@@ -47,8 +71,8 @@ impl SessionActor {
             let (loaded, resume) = Checkpoint::load(store, &session, &stored).await?;
             checkpoint = loaded;
             conversion.resume(resume);
-            let failure = Failure::new(ErrorCode::AgentError, "the server stopped before the turn was over");
-            conversion.close_unfinished(Some(now()), &failure, &mut pending.events);
+            conversion.close_unfinished(Some(now()), failure, &mut pending.events);
+            pending.essential = true;
         }
         let mut actor = Self {
             runtime: runtime.clone(),
@@ -75,7 +99,6 @@ impl SessionActor {
         };
         actor.load_secrets();
         actor.observe_events();
-        actor.commit().await?;
         Ok(actor)
     }
 }

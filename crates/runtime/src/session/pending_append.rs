@@ -26,6 +26,8 @@ pub(super) struct PendingAppend {
     pub(super) begun: Vec<(MessageId, u64)>,
     /// Callers that wait for a turn which starts in these events.
     pub(super) turn_starts: Vec<TurnStart>,
+    /// Whether these events end something, and are written even if there is no space for others.
+    pub(super) essential: bool,
 }
 
 impl PendingAppend {
@@ -43,7 +45,7 @@ impl PendingAppend {
             return None;
         }
         self.observed = 0;
-        let mut append = Append::events(self.events.drain(..));
+        let mut append = Append::events(self.events.drain(..)).essential(std::mem::take(&mut self.essential));
         if let Some(checkpoint) = self.checkpoint.take() {
             append = append.state(checkpoint);
         }

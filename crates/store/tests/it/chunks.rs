@@ -159,23 +159,3 @@ async fn a_payload_shared_by_events_of_two_chunks_is_read_with_both() {
         assert_eq!(batch.iter().map(|(_, json)| json).collect::<Vec<_>>(), expected);
     }
 }
-
-#[tokio::test]
-async fn a_missing_row_is_reported_with_the_sequence() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
-    let session = create_session(&store, "s").await;
-    fixtures::append_events(&store, session.key, 1..=2).await;
-    fixtures::append_events(&store, session.key, 3..=4).await;
-    drop(store);
-    let database = rusqlite::Connection::open(dir.path().join("interlingua.db")).unwrap();
-    database.execute("DELETE FROM events WHERE place = (SELECT min(place) FROM events)", []).unwrap();
-    drop(database);
-    let store = open_store(dir.path());
-    let error = store.read(session.key, 0, fixtures::UNLIMITED, RawPayloads::Omit).await.unwrap_err();
-    assert!(error.to_string().contains("sequence 1 is missing"), "{error}");
-    assert_eq!(
-        store.read(session.key, 2, fixtures::UNLIMITED, RawPayloads::Omit).await.unwrap().last_sequence(),
-        Some(4)
-    );
-}

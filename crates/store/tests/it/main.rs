@@ -2,6 +2,8 @@
 
 mod chunks;
 mod crash;
+mod damage;
+mod files;
 mod fixtures;
 mod full_disk;
 mod log;

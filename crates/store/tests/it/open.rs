@@ -36,7 +36,7 @@ async fn events_are_still_there_after_reopening() {
 
 #[test]
 fn an_unsupported_format_is_refused_with_file_formats_and_remedy() {
-    for found in [1, 99] {
+    for found in [2, 99] {
         let dir = tempfile::tempdir().unwrap();
         drop(fixtures::open_store(dir.path()));
         let file = dir.path().join("interlingua.db");
@@ -46,7 +46,7 @@ fn an_unsupported_format_is_refused_with_file_formats_and_remedy() {
         let error = open_error(dir.path());
         assert!(matches!(error, OpenError::UnsupportedFormat { expected: 3, .. }), "{error}");
         let text = error.to_string();
-        for part in [file.to_str().unwrap(), &format!("format {found}"), "format 3", "--data-dir"] {
+        for part in [file.to_str().unwrap(), &format!("format {found}"), "format 4", "--data-dir"] {
             assert!(text.contains(part), "expected {part:?} in: {text}");
         }
     }
