@@ -391,7 +391,8 @@ fn push_change(html: &mut Html, change: &FileChange) {
         push_diff(html, diff);
     }
     for edit in change.edits.iter().flatten() {
-        let marked = |text: &str, mark: char| text.lines().map(|line| format!("{mark}{line}\n")).collect::<String>();
+        let marked =
+            |text: &str, mark: char| text.lines().map(|line| format!("{mark}{line}\n")).collect::<Vec<_>>().concat();
         push_diff(html, &(marked(&edit.old, '-') + &marked(&edit.new, '+')));
     }
     html.tag("</div>\n");

@@ -54,8 +54,12 @@ pub(crate) fn entry(entry: &Entry) -> String {
             format!("> **Permission** {}: {outcome}\n\n", escape_line(&permission.action))
         }
         EntryBody::Question(question) => {
-            let options: String =
-                question.options.iter().map(|option| format!("- {}\n", escape_line(option))).collect();
+            let options: String = question
+                .options
+                .iter()
+                .map(|option| format!("- {}\n", escape_line(option)))
+                .collect::<Vec<_>>()
+                .concat();
             let response = question.response.as_deref().unwrap_or_default();
             let answer = match question.status {
                 QuestionStatus::Requested => "not answered".to_owned(),
@@ -163,7 +167,8 @@ fn status_text(status: &StatusEntry) -> String {
         .steps
         .iter()
         .map(|step| format!("- {} {}\n", step_mark(&step.status).1, escape_line(&step.content)))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     format!("*{}{detail}*\n\n{steps}{}", escape_line(&status.label), if steps.is_empty() { "" } else { "\n" })
 }
 
@@ -184,7 +189,7 @@ fn longest_run(text: &str, wanted: char) -> usize {
 }
 
 fn quote(text: &str) -> String {
-    let lines: String = text.trim_end().lines().map(|line| format!("> {line}\n")).collect();
+    let lines: String = text.trim_end().lines().map(|line| format!("> {line}\n")).collect::<Vec<_>>().concat();
     format!("{lines}\n")
 }
 
@@ -202,9 +207,9 @@ fn embed(text: &str) -> String {
             _ => {}
         }
         if open.is_some() || fence.is_some() {
-            out.push_str(line)
+            out.push_str(line);
         } else {
-            push_without_tags(&mut out, line)
+            push_without_tags(&mut out, line);
         }
         out.push('\n');
     }
