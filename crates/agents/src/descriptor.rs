@@ -10,6 +10,8 @@ pub struct Descriptor {
     pub display_name: &'static str,
     /// npm package that installs the agent.
     pub npm_package: &'static str,
+    /// Other names under which the same agent is published.
+    pub other_npm_packages: &'static [&'static str],
     /// File name of the agent's program.
     pub program: &'static str,
     /// Environment variables that may hold an API key, the most common one first.
@@ -30,6 +32,13 @@ pub struct Descriptor {
     /// Whether the agent can use another model server, such as the scripted model. Otherwise it talks to its vendor's
     /// server only.
     pub has_custom_model: bool,
+}
+
+impl Descriptor {
+    /// All npm packages that install the agent, the preferred one first.
+    pub fn npm_packages(&self) -> impl Iterator<Item = &'static str> + use<> {
+        std::iter::once(self.npm_package).chain(self.other_npm_packages.iter().copied())
+    }
 }
 
 /// A file that exists after a login.
@@ -85,6 +94,7 @@ pub(crate) static CLAUDE: Descriptor = Descriptor {
     id: "claude",
     display_name: "Claude Code",
     npm_package: "@anthropic-ai/claude-code",
+    other_npm_packages: &[],
     program: "claude",
     credential_variables: &["ANTHROPIC_API_KEY", "CLAUDE_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
     login_files: &[LoginFile { path: ".claude/.credentials.json", command: "claude login" }],
@@ -100,6 +110,7 @@ pub(crate) static CODEX: Descriptor = Descriptor {
     id: "codex",
     display_name: "Codex",
     npm_package: "@openai/codex",
+    other_npm_packages: &[],
     program: "codex",
     credential_variables: &["OPENAI_API_KEY", "CODEX_API_KEY"],
     login_files: &[LoginFile { path: ".codex/auth.json", command: "codex login" }],
@@ -115,6 +126,7 @@ pub(crate) static OPENCODE: Descriptor = Descriptor {
     id: "opencode",
     display_name: "OpenCode",
     npm_package: "opencode-ai",
+    other_npm_packages: &[],
     program: "opencode",
     credential_variables: &[
         "OPENAI_API_KEY",
@@ -141,6 +153,7 @@ pub(crate) static AMP: Descriptor = Descriptor {
     id: "amp",
     display_name: "Amp",
     npm_package: "@sourcegraph/amp",
+    other_npm_packages: &["@ampcode/cli"],
     program: "amp",
     credential_variables: &["AMP_API_KEY", "ANTHROPIC_API_KEY"],
     login_files: &[LoginFile { path: ".local/share/amp/secrets.json", command: "amp login" }],

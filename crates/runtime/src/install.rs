@@ -10,10 +10,11 @@
 //! Without `current`, they use the program on the `PATH`, whatever its version is.
 
 mod npm;
+mod package;
 mod version;
 
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,8 +22,7 @@ use std::time::{Duration, SystemTime};
 
 use interlingua_agents::Agent;
 use interlingua_convert::Input;
-use semver::Version;
-use serde::Deserialize;
+use semver::{Version, VersionReq};
 use tokio::time::timeout;
 
 use crate::agents::{AgentStatus, InstallOptions};
@@ -31,6 +31,8 @@ use crate::environment::Environment;
 use crate::error::{Refusal, RuntimeError};
 use crate::process::{Program, Supervisor};
 use crate::process_environment::process_environment;
+use npm::{Npm, NpmError};
+use package::InstalledPackage;
 use version::{compare_to_pinned, install_command, pinned_version};
 
 /// Name of the link to the version that was installed last.
@@ -152,8 +154,7 @@ impl Installation {
     }
 
     fn find_on_path(&self) -> Option<InstalledProgram> {
-        let folders = std::env::split_paths(self.config.path.as_ref()?);
-        let path = folders.map(|folder| folder.join(self.agent.descriptor().program)).find(|path| is_program(path))?;
+        let path = find_in_path(self.agent.descriptor().program, self.config.path.as_deref())?;
         let version = self.known_version(&path);
         Some(InstalledProgram { path, version })
     }
@@ -266,7 +267,12 @@ impl Installation {
     fn packaged_version(&self, program: &Path) -> Option<String> {
         let real = program.canonicalize().ok()?;
         let modules = real.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "node_modules"))?;
-        read_package_version(&modules.join(self.agent.descriptor().npm_package))
+        self.package(modules)?.version()
+    }
+
+    /// The agent's package in a `node_modules` folder.
+    fn package<'a>(&self, modules: &'a Path) -> Option<InstalledPackage<'a>> {
+        InstalledPackage::find(modules, self.agent.descriptor().npm_packages())
     }
 
     /// Installs the agent, and calls `progress` at intervals with the number of bytes on disk.
@@ -287,20 +293,49 @@ impl Installation {
             self.make_current(&wanted)?;
             return Ok(program);
         }
+        let npm = Npm::find(self.supervisor(), self.config.path.as_deref())?;
+        let (package, version) = self.resolve(&npm, &wanted).await?;
+        let spec = format!("{package}@{version}");
         let staging = StagingFolder::create(&self.folder())?;
-        let package = self.agent.descriptor().npm_package;
-        let spec = format!("{package}@{wanted}");
-        npm::install(self.supervisor(), &staging.0, &spec, progress).await?;
-        let version = read_package_version(&staging.0.join("node_modules").join(package))
-            .filter(|version| is_version(version))
-            .ok_or_else(|| format!("npm installed {spec}, but its package.json has no valid version"))?;
-        let program = self.program_path(&staging.0);
-        if !is_program(&program) || self.capture_output(&program, "--version", minimal_environment()).await.is_none() {
-            return Err(format!("npm installed {spec}, but its program does not run on this machine"));
-        }
+        npm.install(&staging.0, &spec, progress).await?;
+        self.verify(&staging.0, &spec).await?;
         staging.publish(&self.folder().join(&version))?;
         self.make_current(&version)?;
         self.find_installed(&version).ok_or_else(|| format!("{spec} was installed, but its program was removed again"))
+    }
+
+    /// The package that has the wanted version, and the exact version. An agent may be published under several names.
+    async fn resolve(&self, npm: &Npm<'_>, wanted: &str) -> Result<(&'static str, String), String> {
+        let mut missing = Vec::new();
+        for package in self.agent.descriptor().npm_packages() {
+            match npm.resolve(&format!("{package}@{wanted}")).await {
+                Ok(version) if is_version(&version) => return Ok((package, version)),
+                Ok(version) => return Err(format!("npm named {version:?} as the version of {package}@{wanted}")),
+                Err(NpmError::NoSuchVersion(_)) => missing.push(format!("{package}@{wanted}")),
+                Err(error) => return Err(error.into_message()),
+            }
+        }
+        Err(format!("the npm registry has no {}", missing.join(" and no ")))
+    }
+
+    /// Checks that npm installed a program that runs on this machine.
+    async fn verify(&self, folder: &Path, spec: &str) -> Result<(), String> {
+        let program = self.program_path(folder);
+        let package = folder.join("node_modules");
+        let package = self.package(&package).ok_or_else(|| format!("npm installed {spec}, but not its package"))?;
+        let is_native = package.native_program(self.agent.descriptor().program).is_some();
+        if !is_native && let Some(required) = package.node_requirement() {
+            let found = match find_in_path("node", self.config.path.as_deref()) {
+                Some(node) => self.capture_output(&node, "--version", minimal_environment()).await,
+                None => None,
+            };
+            check_node(spec, &required, found.as_deref())?;
+        }
+        if is_program(&program) && self.capture_output(&program, "--version", minimal_environment()).await.is_some() {
+            return Ok(());
+        }
+        let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+        Err(format!("npm installed {spec}, but it has no program that runs on this machine ({os} {arch})"))
     }
 
     fn make_current(&self, version: &str) -> Result<(), String> {
@@ -319,7 +354,9 @@ impl Installation {
 
     /// Path of the agent's program in the folder of a version.
     fn program_path(&self, version_folder: &Path) -> PathBuf {
-        version_folder.join("node_modules/.bin").join(self.agent.descriptor().program)
+        let (modules, program) = (version_folder.join("node_modules"), self.agent.descriptor().program);
+        let native = self.package(&modules).and_then(|package| package.native_program(program));
+        native.unwrap_or_else(|| modules.join(".bin").join(program))
     }
 
     fn printed_versions(&self) -> MutexGuard<'_, HashMap<PathBuf, (SystemTime, Option<String>)>> {
@@ -396,17 +433,48 @@ fn modification_time(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).ok()?.modified().ok()
 }
 
-fn read_package_version(folder: &Path) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Package {
-        version: String,
+/// Finds a program on a `PATH`.
+fn find_in_path(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
+    std::env::split_paths(path?).map(|folder| folder.join(program)).find(|path| is_program(path))
+}
+
+/// Checks that the Node.js of this machine, of which `printed` is the version, is one that a package can use. A
+/// requirement that cannot be parsed is not checked.
+fn check_node(spec: &str, required: &str, printed: Option<&str>) -> Result<(), String> {
+    let remedy = format!("{spec} needs Node.js {required}");
+    let Some(found) = printed.map(|text| text.trim().trim_start_matches('v')) else {
+        return Err(format!("{remedy}, but there is no node on the PATH: install it"));
+    };
+    let Ok(version) = Version::parse(found) else { return Ok(()) };
+    let ranges =
+        required.split("||").map(|range| VersionReq::parse(&range.split_whitespace().collect::<Vec<_>>().join(",")));
+    let Ok(ranges) = ranges.collect::<Result<Vec<_>, _>>() else { return Ok(()) };
+    if ranges.iter().any(|range| range.matches(&version)) {
+        return Ok(());
     }
-    let text = std::fs::read(folder.join("package.json")).ok()?;
-    serde_json::from_slice::<Package>(&text).ok().map(|package| package.version)
+    Err(format!("{remedy}, but node on the PATH has version {found}: install a matching one, or an older agent"))
 }
 
 /// The first word that looks like a version.
 fn find_version_in(text: &str) -> Option<String> {
     let looks_like_version = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit()) && word.contains('.');
     text.split_whitespace().find(looks_like_version).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_the_package_does_not_support_is_reported_with_both_versions() {
+        for required in [">=22.0.0", ">=16 <18", "^18.2 || >=22"] {
+            let error = check_node("a@1", required, Some("v20.20.2\n")).unwrap_err();
+            assert!(error.contains(required) && error.contains("20.20.2"), "{error}");
+        }
+        for required in [">=16", ">=20.1.0 <21", "^18.2 || ^20", "not a range"] {
+            check_node("a@1", required, Some("v20.20.2\n")).unwrap();
+        }
+        let error = check_node("a@1", ">=22", None).unwrap_err();
+        assert!(error.contains("no node on the PATH"), "{error}");
+    }
 }

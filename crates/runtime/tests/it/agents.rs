@@ -4,6 +4,7 @@ mod amp;
 mod claude;
 mod codex;
 mod faults;
+mod install;
 mod opencode;
 mod shared_faults;
 pub(crate) mod stand_in;

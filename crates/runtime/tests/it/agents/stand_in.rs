@@ -16,7 +16,7 @@ use crate::test_runtime::{TestRuntime, assert_no_violations};
 const STARTS_VARIABLE: &str = "STARTS";
 
 /// This test program, as a supervisor.
-fn supervisor() -> Supervisor {
+pub(crate) fn supervisor() -> Supervisor {
     Supervisor::current_exe(["agents::stand_in::run_as_supervisor", "--exact", "--ignored"]).unwrap()
 }
 
