@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use interlingua_runtime::{Runtime, RuntimeOptions, drivers};
-use interlingua_server::{ServerConfig, WebOrigin};
+use interlingua_server::{Access, ServerConfig, Token, WebOrigin};
 use interlingua_store::{Store, StoreOptions};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -129,7 +129,8 @@ impl std::error::Error for LoggedError {}
 /// If there is no token, the data directory cannot be used, or the address is taken.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let log_format = args.log_format;
-    init_logging(&args.log, log_format).and_then(|()| serve(args, |_, _| ())).map_err(|error| match log_format {
+    let started = init_logging(&args.log, log_format).and_then(|()| access::access(&args));
+    started.and_then(|access| serve(args, access, |_, _| ())).map_err(|error| match log_format {
         LogFormat::Text => error,
         LogFormat::Json => {
             tracing::error!(target: STATUS_TARGET, error = format!("{error:#}"), "the server failed");
@@ -155,7 +156,7 @@ pub(crate) fn run_for_page<G>(
         port,
         print_address: false,
         exit_with_parent: false,
-        token: Some(token.clone()),
+        token: None,
         token_file: None,
         no_token: false,
         data_dir,
@@ -167,7 +168,8 @@ pub(crate) fn run_for_page<G>(
         mock,
         storage: StorageArgs::default(),
     };
-    serve(args, |data_dir, url| ready(data_dir, url, &token))
+    let access = Access::Token(Token::new(token.clone())?);
+    serve(args, access, |data_dir, url| ready(data_dir, url, &token))
 }
 
 /// A token that nobody can guess.
@@ -182,9 +184,8 @@ fn random_token() -> anyhow::Result<String> {
     }))
 }
 
-fn serve<G>(args: Args, ready: impl FnOnce(&Path, &str) -> G) -> anyhow::Result<()> {
+fn serve<G>(args: Args, access: Access, ready: impl FnOnce(&Path, &str) -> G) -> anyhow::Result<()> {
     access::protect_memory();
-    let access = access::access(&args)?;
     let data_dir = resolve_data_dir(args.data_dir)?;
     let durability = match args.sync {
         Durability::Normal => interlingua_store::Durability::Normal,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use interlingua_schema::{Message, RawJson};
-use interlingua_store::{Append, OpenError, RawPayloads, Store, StoreOptions, backup, repair};
+use interlingua_store::{Append, NewMessage, OpenError, RawPayloads, Store, StoreOptions, backup, repair};
 
 use crate::fixtures::{self, append_events, create_session, event_with_raw, open_store, padded_event, read_all};
 
@@ -141,7 +141,7 @@ async fn no_byte_of_a_deleted_session_is_left() {
     let config = RawJson::from_payload("{\"deleted text\":1}");
     store.append(session, Append::events([]).state(config)).await.unwrap();
     for length in [10, 30_000] {
-        store.enqueue(session, Message::new(long_text("deleted text ", length))).await.unwrap();
+        store.enqueue(session, NewMessage::new("m", Message::new(long_text("deleted text ", length)))).await.unwrap();
     }
     assert!(occurrences(dir.path(), "deleted text") > 100 && occurrences(dir.path(), "deleted-id") > 0);
 
@@ -220,7 +220,8 @@ async fn limits_refuse_appends_and_messages_but_not_the_end() {
             }
         }
         assert_eq!(last, 4);
-        let message = store.enqueue(session.key, Message::new("x".repeat(30_000))).await.unwrap_err();
+        let message =
+            store.enqueue(session.key, NewMessage::new("m", Message::new("x".repeat(30_000)))).await.unwrap_err();
         assert!(message.is_storage_full(), "{message}");
         assert!(!sessions.is_empty() || message.to_string().contains("--max-session-bytes"), "{message}");
         sessions.push((session, last));
