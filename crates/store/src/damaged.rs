@@ -85,14 +85,14 @@ pub(crate) fn push_missing_tail(
     lines: &mut EventLines,
     limits: ReadLimits,
 ) -> rusqlite::Result<()> {
-    // Both are read in one transaction: the session may have got events meanwhile.
-    let transaction = connection.unchecked_transaction()?;
+    // Both are read in one transaction, which a repair has begun already: the session may have got events meanwhile.
+    let transaction = connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;
     let (after, end) = place_range_after(session, lines.next() - 1);
-    let has_rows = transaction
+    let has_rows = connection
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM events WHERE place > ?1 AND place <= ?2)")?
         .query_row((after, end), |row| row.get::<_, bool>(0))?;
-    let last = event_count(&transaction, session)?;
-    transaction.finish()?;
+    let last = event_count(connection, session)?;
+    drop(transaction);
     if has_rows || last < lines.next() {
         return Ok(());
     }
