@@ -49,16 +49,13 @@ pub(crate) fn push_row(
         while let Some((event, _)) = stored.next_if(|(event, _)| event.sequence < next) {
             replacement.time = replacement.time.max(event.time);
         }
-        let flow = match stored.next_if(|(event, _)| event.sequence == next) {
-            Some((event, line)) => {
-                replacement.time = event.time;
-                lines.push_within(line, None, limits)
-            }
-            None => {
-                let index = next.checked_sub(first).and_then(|index| usize::try_from(index).ok());
-                let remains = index.and_then(|index| by_position.get(index)).copied().unwrap_or_default();
-                lines.push_within(&replacement.event(next, remains)?, None, limits)
-            }
+        let flow = if let Some((event, line)) = stored.next_if(|(event, _)| event.sequence == next) {
+            replacement.time = event.time;
+            lines.push_within(line, None, limits)
+        } else {
+            let index = next.checked_sub(first).and_then(|index| usize::try_from(index).ok());
+            let remains = index.and_then(|index| by_position.get(index)).copied().unwrap_or_default();
+            lines.push_within(&replacement.event(next, remains)?, None, limits)
         };
         if flow.is_break() {
             return Ok(flow);

@@ -24,7 +24,7 @@ fn text_event(sequence: u64, text: &str) -> interlingua_schema::UniversalEvent {
     let raw = RawJson::from_payload(&format!("{{\"native\":\"{text}\",\"number\":{sequence}}}"));
     let mut event = event_with_raw(sequence, &raw);
     if let interlingua_schema::EventData::ItemDelta(delta) = &mut event.data {
-        delta.delta = text.to_owned();
+        text.clone_into(&mut delta.delta);
     }
     event
 }
@@ -212,7 +212,7 @@ async fn limits_refuse_appends_and_messages_but_not_the_end() {
         loop {
             match store.append(session.key, Append::events([text_event(last + 1, &text)])).await {
                 Ok(()) => last += 1,
-                Err(error) if matches!(error, interlingua_store::StoreError::SessionLimit { limit: 100_000 }) => break,
+                Err(interlingua_store::StoreError::SessionLimit { limit: 100_000 }) => break,
                 Err(error) => {
                     sessions.push((session, last));
                     break 'full error;
