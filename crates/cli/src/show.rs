@@ -44,9 +44,11 @@ pub struct Args {
     full: bool,
     /// Write an HTML transcript to this file [default: standard output]
     #[arg(long, value_name = "OUTPUT", num_args = 0..=1, conflicts_with = "full")]
+    #[expect(clippy::option_option, reason = "clap's type of an option with an optional value")]
     html: Option<Option<String>>,
     /// Write a Markdown transcript to this file [default: standard output]
     #[arg(long, value_name = "OUTPUT", num_args = 0..=1, conflicts_with_all = ["full", "html"])]
+    #[expect(clippy::option_option, reason = "clap's type of an option with an optional value")]
     markdown: Option<Option<String>>,
 }
 

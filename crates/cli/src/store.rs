@@ -30,7 +30,7 @@ enum Command {
 
 /// Copy all sessions to a file, while the server runs or not.
 ///
-/// The copy is one SQLite database, complete in itself, with everything that was stored when it started. To restore it,
+/// The copy is one `SQLite` database, complete in itself, with everything that was stored when it started. To restore it,
 /// stop the server and put it into an empty data directory under the name interlingua.db. Do not copy interlingua.db
 /// itself while the server runs: its latest events are in another file.
 #[derive(Debug, clap::Args)]
@@ -89,9 +89,10 @@ fn run_backup(args: BackupArgs) -> anyhow::Result<Outcome> {
     let data_dir = resolve_data_dir(args.data_dir)?;
     let bytes = interlingua_store::backup(&data_dir, &args.file)?;
     let file = args.file.display().to_string();
-    let line = match args.json {
-        true => json!({ "file": file, "bytes": bytes }).to_string(),
-        false => format!("copied {} to {file} ({bytes} bytes)", data_dir.display()),
+    let line = if args.json {
+        json!({ "file": file, "bytes": bytes }).to_string()
+    } else {
+        format!("copied {} to {file} ({bytes} bytes)", data_dir.display())
     };
     print(&[line])?;
     Ok(Outcome::Success)

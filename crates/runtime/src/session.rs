@@ -35,7 +35,7 @@ use pending_append::PendingAppend;
 use replies::Replies;
 
 use crate::actors::SessionCommands;
-use crate::batch_channel::ByteLen as _;
+use crate::batch_channel::ByteLen;
 use crate::cpu_bound::run_cpu_bound;
 use crate::create::StoredConfig;
 use crate::driver::{Driver, DriverCommand, ServeOutcome};
@@ -104,16 +104,21 @@ struct SessionActor {
     phase: Phase,
     connection: Option<Connection>,
     current_message: Option<CurrentMessage>,
-    /// Whether the queue may hold messages.
-    may_have_messages: bool,
-    /// Whether some of them may be large.
-    may_have_large_messages: bool,
+    queue: QueueHint,
     /// Callers that wait for the turns of queued messages.
     turn_waiters: HashMap<MessageId, Vec<oneshot::Sender<u64>>>,
     replies: Replies,
     interrupt: Option<PendingInterrupt>,
     /// When the agent last had something to do.
     idle_since: Instant,
+}
+
+/// What the store may hold of the session's queue, so that an empty queue is not read.
+#[derive(Clone, Copy, Debug)]
+struct QueueHint {
+    may_have_messages: bool,
+    /// Whether some of them may be large.
+    may_have_large_messages: bool,
 }
 
 /// What a session is doing, according to its events.
@@ -143,7 +148,7 @@ impl SessionActor {
 
     /// Whether the queue may hold messages that can be sent to the agent.
     fn has_work(&self) -> bool {
-        self.may_have_messages && !self.needs_secrets
+        self.queue.may_have_messages && !self.needs_secrets
     }
 
     async fn run(&mut self, commands: &mut SessionCommands) -> Result<(), RuntimeError> {
@@ -264,7 +269,7 @@ impl SessionActor {
         if serve_result.is_some() {
             self.connection = None;
         }
-        let bytes = outputs.iter().map(|output| output.byte_len()).sum();
+        let bytes = outputs.iter().map(ByteLen::byte_len).sum();
         run_cpu_bound(bytes, || self.convert(&outputs));
         if let Some(result) = serve_result {
             self.finish_serve(result);

@@ -35,11 +35,15 @@ pub(crate) enum Peer {
     Unknown,
 }
 
+/// When a scan of the agents' sockets started, and its result.
+#[cfg(target_os = "linux")]
+type Scan = (Instant, Arc<AgentSockets>);
+
 /// Checks the peers of connections. Cloning copies a pointer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PeerCheck {
     #[cfg(target_os = "linux")]
-    last_scan: Arc<Mutex<Option<(Instant, Arc<AgentSockets>)>>>,
+    last_scan: Arc<Mutex<Option<Scan>>>,
     #[cfg(not(target_os = "linux"))]
     _none: Arc<()>,
 }

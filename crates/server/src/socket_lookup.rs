@@ -1,6 +1,7 @@
 //! Finds the other end of a TCP connection on this machine, by asking the kernel (`sock_diag(7)`), or by reading
 //! `/proc/net` where that is not supported.
 
+use std::fmt::Write as _;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
@@ -151,12 +152,13 @@ fn table_address(address: SocketAddr) -> String {
         IpAddr::V4(ip) => ip.octets().to_vec(),
         IpAddr::V6(ip) => ip.octets().to_vec(),
     };
-    let groups: String = octets
-        .chunks_exact(4)
-        .filter_map(|group| group.try_into().ok().map(u32::from_ne_bytes))
-        .map(|group| format!("{group:08X}"))
-        .collect();
-    format!("{groups}:{:04X}", address.port())
+    let mut text = String::new();
+    for group in octets.chunks_exact(4).filter_map(|group| group.try_into().ok().map(u32::from_ne_bytes)) {
+        // Writing to a `String` does not fail.
+        let _ = write!(text, "{group:08X}");
+    }
+    let _ = write!(text, ":{:04X}", address.port());
+    text
 }
 
 #[cfg(test)]

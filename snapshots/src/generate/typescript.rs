@@ -85,7 +85,7 @@ impl Emitter {
 
     /// Declares an interface for each variant of the union, and the union. Common properties go into a base interface.
     fn declare_tagged_union(&mut self, name: &str, schema: &Value, union: &TaggedUnion<'_>, open: bool) {
-        let base = (!union.common.is_empty()).then(|| self.names.add(format!("{name}Base")));
+        let base = (!union.common.is_empty()).then(|| self.names.add(&format!("{name}Base")));
         if let Some(base) = &base {
             self.out.push_str("\n/** What all variants have. */\n");
             let _ = writeln!(self.out, "export interface {base} {{");
@@ -98,7 +98,7 @@ impl Emitter {
         for (tag, variant) in &union.variants {
             let short = format!("{}{suffix}", pascal_case(tag));
             let member = if self.names.contains(&short) { format!("{}{name}", pascal_case(tag)) } else { short };
-            let member = self.names.add(member);
+            let member = self.names.add(&member);
             self.doc(variant, "");
             let _ = writeln!(self.out, "export interface {member}{extends} {{");
             if let Some(properties) = variant["properties"].as_object() {
@@ -107,7 +107,7 @@ impl Emitter {
             self.out.push_str("}\n");
             members.push(member);
         }
-        let known = self.names.add(format!("Known{name}"));
+        let known = self.names.add(&format!("Known{name}"));
         let _ = writeln!(self.out, "\n/** The variants that this version of the SDK knows. */");
         let _ = writeln!(self.out, "export type {known} =\n  | {};", members.join("\n  | "));
         if !open {
@@ -115,7 +115,7 @@ impl Emitter {
             let _ = writeln!(self.out, "export type {name} = {known};");
             return;
         }
-        let unknown = self.names.add(format!("Unknown{suffix}"));
+        let unknown = self.names.add(&format!("Unknown{suffix}"));
         let _ = writeln!(self.out, "\n/** A variant that this version of the SDK does not know. */");
         let _ = writeln!(self.out, "export interface {unknown}{extends} {{\n  {}: UnknownTag;", union.tag);
         match union.content {
@@ -250,7 +250,8 @@ fn break_union(text: &str, indent: &str) -> String {
     if text.len() <= MAX_UNION_LENGTH || has_brackets {
         return format!(" {text}");
     }
-    text.split(" | ").map(|alternative| format!("\n{indent}  | {alternative}")).collect()
+    let separator = format!("\n{indent}  | ");
+    separator.clone() + &text.split(" | ").collect::<Vec<_>>().join(&separator)
 }
 
 fn parenthesise(text: String) -> String {

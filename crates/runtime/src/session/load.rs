@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::checkpoint::Checkpoint;
 use super::open_work::OpenWork;
 use super::pending_append::PendingAppend;
-use super::{Phase, Replies, SessionActor};
+use super::{Phase, QueueHint, Replies, SessionActor};
 use crate::agents::AgentStatus;
 use crate::create::StoredConfig;
 use crate::driver_output::now;
@@ -90,8 +90,7 @@ impl SessionActor {
             phase: Phase::Idle,
             connection: None,
             current_message: None,
-            may_have_messages: true,
-            may_have_large_messages: true,
+            queue: QueueHint { may_have_messages: true, may_have_large_messages: true },
             turn_waiters: HashMap::new(),
             replies: Replies::default(),
             interrupt: None,

@@ -22,7 +22,7 @@ impl SessionActor {
         // A message with nothing before it in the queue need not be read back from the store. A large one is, when there
         // is room for it.
         let is_large = message.message.text.len() >= LARGE_TEXT_BYTES;
-        let is_next = !self.is_busy() && !self.may_have_messages && !self.needs_secrets && !is_large;
+        let is_next = !self.is_busy() && !self.queue.may_have_messages && !self.needs_secrets && !is_large;
         let copy: Option<Message> = is_next.then(|| message.message.clone());
         let (public_id, fingerprint) = (message.public_id.clone(), message.fingerprint.clone());
         match self.runtime.shared.store.enqueue(self.session.key, message).await {
@@ -33,8 +33,8 @@ impl SessionActor {
                     return self.take_message(queued, vec![turn_start], None).await;
                 }
                 self.turn_waiters.entry(id).or_default().push(turn_start);
-                self.may_have_messages = true;
-                self.may_have_large_messages |= is_large;
+                self.queue.may_have_messages = true;
+                self.queue.may_have_large_messages |= is_large;
             }
             Ok(Enqueued::Existing(existing)) if existing.fingerprint == fingerprint => {
                 let attached = self.attach_to_turn(&public_id, turn_start).await;
@@ -70,7 +70,7 @@ impl SessionActor {
                 Some(current) if current.id == record.id => current.turn_waiters.push(turn_start),
                 _ => {
                     self.turn_waiters.entry(record.id).or_default().push(turn_start);
-                    self.may_have_messages = true;
+                    self.queue.may_have_messages = true;
                 }
             },
         }

@@ -18,10 +18,10 @@ use crate::error::RuntimeError;
 impl SessionActor {
     /// Takes the first message from the queue and sends it to the agent.
     pub(super) async fn take_next_message(&mut self) -> Result<(), RuntimeError> {
-        let room = if self.may_have_large_messages { self.runtime.wait_for_large_message().await } else { None };
+        let room = if self.queue.may_have_large_messages { self.runtime.wait_for_large_message().await } else { None };
         let Some(queued) = self.runtime.shared.store.next_message(self.session.key).await? else {
-            self.may_have_messages = false;
-            self.may_have_large_messages = false;
+            self.queue.may_have_messages = false;
+            self.queue.may_have_large_messages = false;
             return Ok(());
         };
         let room = room.filter(|_| queued.message.text.len() >= LARGE_TEXT_BYTES);

@@ -15,8 +15,8 @@ impl NameTable {
     }
 
     /// Takes a name. Appends a number if it is taken already.
-    pub(super) fn add(&mut self, name: String) -> String {
-        let mut unique = name.clone();
+    pub(super) fn add(&mut self, name: &str) -> String {
+        let mut unique = name.to_owned();
         let mut number = 2;
         while !self.0.insert(unique.clone()) {
             unique = format!("{name}{number}");
