@@ -23,6 +23,20 @@ const PAGE_SESSIONS = 200;
 /** Interval at which the state of an installation is read. */
 const INSTALL_POLL_MS = 300;
 
+/** Which sessions to list. All conditions have to hold. */
+export interface SessionFilter extends CallOptions {
+  agent?: string | undefined;
+  state?: SessionInfo["state"] | undefined;
+  /** Labels and their values; `null` for any value. */
+  labels?: Record<string, string | null> | undefined;
+  /** Working directory of the agent. */
+  directory?: string | undefined;
+  /** Only sessions that have changed since. */
+  since?: Date | undefined;
+  /** Text of the id, the title or the directory. */
+  search?: string | undefined;
+}
+
 /** A session to create. */
 export interface CreateSessionOptions extends CreateSession, CallOptions {
   /** Id of the session, 1 to 256 bytes; generated if absent. */
@@ -107,12 +121,14 @@ export class Interlingua {
     return this.#transport.json("GET", `/v1/agents/${segment(agent)}/models`, { ...options, repeatable: true });
   }
 
-  /** All sessions, newest first. Reads them page by page. */
-  async *sessions({ signal }: CallOptions = {}): AsyncGenerator<SessionInfo, void, void> {
+  /** All sessions that fit, newest first. Reads them page by page. */
+  async *sessions(filter: SessionFilter = {}): AsyncGenerator<SessionInfo, void, void> {
+    const { agent, state, labels = {}, directory, since, search, signal } = filter;
+    const label = Object.entries(labels).map(([name, value]) => (value === null ? name : `${name}=${value}`));
     let cursor: string | undefined;
     do {
       const page: SessionList = await this.#transport.json("GET", "/v1/sessions", {
-        query: { limit: PAGE_SESSIONS, cursor },
+        query: { agent, state, label, directory, since: since?.getTime(), q: search, limit: PAGE_SESSIONS, cursor },
         signal,
         repeatable: true,
       });

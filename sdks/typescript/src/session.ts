@@ -3,10 +3,13 @@ import { segment } from "./transport.js";
 import { followSession, type EventOptions } from "./follow.js";
 import type {
   EventPage,
+  MessageList,
+  QueuedMessageInfo,
   Reply,
   SessionInfo,
   SessionSecrets,
   UniversalEvent,
+  UpdateSession,
 } from "./generated/types.js";
 import { type SendOptions, Turn } from "./turn.js";
 
@@ -88,6 +91,24 @@ export class Session {
   /** What the session is doing, and its settings. */
   info(options: CallOptions = {}): Promise<SessionInfo> {
     return this.#transport.json("GET", this.#path, { ...options, repeatable: true });
+  }
+
+  /** The messages whose turns have not begun, in order. */
+  async queue(options: CallOptions = {}): Promise<QueuedMessageInfo[]> {
+    const path = `${this.#path}/messages`;
+    const { messages } = await this.#transport.json<MessageList>("GET", path, { ...options, repeatable: true });
+    return messages;
+  }
+
+  /** Removes a message from the queue. Fails with `message_conflict` if its turn has begun. */
+  cancelMessage(messageId: string, options: CallOptions = {}): Promise<void> {
+    const path = `${this.#path}/messages/${segment(messageId)}`;
+    return this.#transport.empty("DELETE", path, { ...options, repeatable: true });
+  }
+
+  /** Changes title, labels, model or permission mode. What the agent cannot change while it runs is refused. */
+  update(changes: UpdateSession, options: CallOptions = {}): Promise<SessionInfo> {
+    return this.#transport.json("PATCH", this.#path, { ...options, body: changes, repeatable: true });
   }
 
   /** Hands in values that the session was created with, which a restart of the server has lost. */

@@ -21,6 +21,9 @@ import { segment, type Transport } from "./transport.js";
 /** Number of events after which the state of a turn is updated, even if nobody reads it. */
 const MAX_BATCH_EVENTS = 1024;
 
+/** How often a message may be absent from the queue without an event of its turn: it may just have begun. */
+const MAX_ABSENCES = 3;
+
 /** What a handler of a request can use. */
 export interface RequestContext {
   readonly session: Session;
@@ -109,8 +112,9 @@ export class Turn implements AsyncIterable<UniversalEvent>, PromiseLike<TurnResu
   /** Wakes the pump when there is demand. */
   #demand: (() => void) | undefined;
   #connection: LinkedAbort | undefined;
-  /** How often the message was sent. */
+  /** How often the message was sent, and how often it was not in the queue when it was sent again. */
   #attempts = 0;
+  #absences = 0;
 
   /** Settles when the message is in the queue, or never will be. @internal */
   readonly queued: Promise<void>;
@@ -281,6 +285,11 @@ export class Turn implements AsyncIterable<UniversalEvent>, PromiseLike<TurnResu
     if (last !== undefined) return openEvents(this.#transport, id, last, raw, signal);
     this.#attempts += 1;
     if (this.#attempts === 1) await raceAbort(this.#previous, signal);
+    // A stream that ends without an event, twice, although the message does not wait: it was taken out of the queue.
+    if (this.#attempts > 1 && !(await this.session.queue({ signal })).some((queued) => queued.id === this.messageId)) {
+      this.#absences += 1;
+      if (this.#absences > MAX_ABSENCES) throw cancelled(id, this.messageId);
+    }
     const response = await this.#transport.stream("POST", `/v1/sessions/${segment(id)}/messages/stream`, {
       query: { include_raw: raw, hold: true },
       body: { id: this.messageId, message: this.#message, attachments },
@@ -412,6 +421,16 @@ export class Turn implements AsyncIterable<UniversalEvent>, PromiseLike<TurnResu
       this.#handlers.delete(key);
     }
   }
+}
+
+function cancelled(sessionId: string, messageId: string): InterlinguaError {
+  return new InterlinguaError({
+    type: "urn:interlingua:error:message_cancelled",
+    title: "Message cancelled",
+    status: 409,
+    detail: `the message ${messageId} was removed from the queue of session ${sessionId} before its turn began`,
+    sessionId,
+  });
 }
 
 function neverBegan(sessionId: string): InterlinguaError {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Interlingua } from "../src/client.js";
+import { Interlingua, type SessionFilter } from "../src/client.js";
 import { TestServer, TOKEN } from "./support/server.js";
 
 let server: TestServer;
@@ -71,6 +71,55 @@ describe("a session", () => {
     expect(await session.info()).toMatchObject({ ended: true, state: "ended" });
     await session.delete();
     await expect(session.info()).rejects.toMatchObject({ kind: "session_not_found" });
+  });
+
+  test("has a queue, from which a message is taken", async () => {
+    const session = await client.createSession({ agent: "mock" });
+    const first = session.send("permission");
+    for await (const event of first) {
+      if (event.type === "permission.requested") break;
+    }
+    const second = session.send("echo two", { id: "second" });
+    const third = session.send("echo three", { id: "third" });
+    const dropped = third.catch((error: unknown) => error);
+    await expect.poll(async () => (await session.queue()).map(({ id }) => id)).toEqual(["second", "third"]);
+    await session.cancelMessage("third");
+    expect((await session.queue()).map(({ id }) => id)).toEqual(["second"]);
+    await session.interrupt();
+    expect((await second).text).toBe("two");
+    // Nothing hangs, and the message does not run after all.
+    await expect.poll(() => Promise.race([dropped, null]), { timeout: 20_000 }).toMatchObject({ status: 409 });
+    await expect(session.cancelMessage("second")).rejects.toMatchObject({ status: 409 });
+    expect((await session.history()).events.filter(({ type }) => type === "turn.started")).toHaveLength(2);
+  });
+
+  test("runs a message once, however often it is sent", async () => {
+    const session = await client.createSession({ agent: "mock" });
+    const results = await Promise.all([1, 2, 3].map(() => session.send("echo once", { id: "one" })));
+    expect(new Set(results.map(({ turnId }) => turnId)).size).toBe(1);
+    expect(results.map(({ text }) => text)).toEqual(["once", "once", "once"]);
+    // Another process, later.
+    const again = Interlingua.connect({ baseUrl: server.baseUrl, token: TOKEN }).session(session.id);
+    expect(await again.send("echo once", { id: "one" })).toEqual(results[0]);
+    await expect(session.send("echo twice", { id: "one" })).rejects.toMatchObject({ kind: "message_conflict" });
+    const { events } = await session.history();
+    const started = events.flatMap((event) => (event.type === "turn.started" ? [event.data.metadata?.message_ids] : []));
+    expect(started).toEqual([["one"]]);
+  });
+
+  test("is changed, and found by what it is", async () => {
+    const session = await client.createSession({ agent: "mock", labels: { team: "core" } });
+    await session.update({ title: "Renamed", labels: { stage: "test" } });
+    expect(await session.info()).toMatchObject({ title: "Renamed", labels: { team: "core", stage: "test" } });
+    const find = async (filter: SessionFilter) => {
+      const found = [];
+      for await (const { sessionId } of client.sessions(filter)) found.push(sessionId);
+      return found;
+    };
+    expect(await find({ labels: { team: "core", stage: null } })).toEqual([session.id]);
+    expect(await find({ search: "renam", agent: "mock", state: "idle" })).toEqual([session.id]);
+    expect(await find({ labels: { team: "other" } })).toEqual([]);
+    expect(await find({ since: new Date(Date.now() + 60_000) })).toEqual([]);
   });
 
   test("waits for its secrets after a restart of the server", async () => {
