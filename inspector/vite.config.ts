@@ -85,7 +85,7 @@ function embed(): Plugin {
 export default defineConfig({
   base: "/ui/",
   plugins: [notices(), embed()],
-  esbuild: { jsx: "automatic", jsxImportSource: "preact" },
+  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   resolve: {
     alias: { "interlingua/client": fileURLToPath(new URL(`${sdk}/src/client.ts`, import.meta.url)) },
     dedupe: ["preact"],

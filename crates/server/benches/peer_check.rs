@@ -67,7 +67,12 @@ async fn run(script: &str) {
     for (name, (median, slow)) in [("no agents", before), ("20 agents", with_agents)] {
         println!("{name:>12}: {:>8.1} µs {:>8.1} µs", micros(median), micros(slow));
     }
-    println!("{:>12}: {:>8.1} µs (one scan: {:.1} µs)", "check", micros(with_agents.0.saturating_sub(before.0)), micros(scan));
+    println!(
+        "{:>12}: {:>8.1} µs (one scan: {:.1} µs)",
+        "check",
+        micros(with_agents.0.saturating_sub(before.0)),
+        micros(scan)
+    );
     runtime.shutdown().await;
 }
 

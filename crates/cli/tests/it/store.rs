@@ -17,7 +17,7 @@ fn store(arguments: &[&str], data_dir: &Path) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-async fn stop(mut server: ServerProcess) {
+fn stop(mut server: ServerProcess) {
     server.signal("TERM");
     assert!(server.wait().success());
 }
@@ -49,7 +49,7 @@ async fn the_database_file_of_a_stopped_server_is_complete() {
     let server = ServerProcess::start(dir.path(), &[]);
     server.create("s").await;
     let events = run_turn(&server, "s", "echo hello").await;
-    stop(server).await;
+    stop(server);
     assert!(!dir.path().join("interlingua.db-wal").exists());
 
     let copy = tempfile::tempdir().unwrap();
@@ -136,7 +136,7 @@ async fn no_text_of_deleted_sessions_is_left_in_the_data_directory() {
         }
     };
     check();
-    stop(server).await;
+    stop(server);
     check();
 }
 
@@ -156,7 +156,7 @@ async fn stored_output_takes_at_most_1_6_times_its_size() {
             break;
         }
     }
-    stop(server).await;
+    stop(server);
     let size: u64 = files(dir.path()).iter().map(|(_, size)| size).sum();
     println!("{size} bytes for {megabytes} MB of text: {} %", size / (megabytes * 10_000));
     assert!(size <= megabytes * 1_600_000 + 1_200_000, "{size} bytes for {megabytes} MB");

@@ -36,7 +36,7 @@ async fn events_are_still_there_after_reopening() {
 
 #[test]
 fn an_unsupported_format_is_refused_with_file_formats_and_remedy() {
-    for found in [2, 99] {
+    for found in [3, 99] {
         let dir = tempfile::tempdir().unwrap();
         drop(fixtures::open_store(dir.path()));
         let file = dir.path().join("interlingua.db");
@@ -44,7 +44,7 @@ fn an_unsupported_format_is_refused_with_file_formats_and_remedy() {
         database.pragma_update(None, "user_version", found).unwrap();
         drop(database);
         let error = open_error(dir.path());
-        assert!(matches!(error, OpenError::UnsupportedFormat { expected: 3, .. }), "{error}");
+        assert!(matches!(error, OpenError::UnsupportedFormat { expected: 4, .. }), "{error}");
         let text = error.to_string();
         for part in [file.to_str().unwrap(), &format!("format {found}"), "format 4", "--data-dir"] {
             assert!(text.contains(part), "expected {part:?} in: {text}");

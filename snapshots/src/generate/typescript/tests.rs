@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 /// Renders a document with these schemas and without the header. `Request` is the body of a request.
-fn declarations(schemas: Value) -> String {
+fn declarations(schemas: &Value) -> String {
     let body = json!({"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Request"}}}});
     let document = json!({
         "paths": {"/v1/things": {"post": {"requestBody": body}}},
@@ -15,9 +15,9 @@ fn declarations(schemas: Value) -> String {
 #[test]
 fn an_enum_of_a_response_admits_other_strings() {
     let enumeration = json!({"oneOf": [{"type": "string", "const": "on"}, {"type": "string", "const": "off"}]});
-    assert_eq!(declarations(json!({"State": enumeration})), r#"export type State = "on" | "off" | (string & {});"#);
+    assert_eq!(declarations(&json!({"State": enumeration})), r#"export type State = "on" | "off" | (string & {});"#);
     let enumeration = json!({"type": "string", "enum": ["on", "off"]});
-    assert_eq!(declarations(json!({"State": enumeration})), r#"export type State = "on" | "off" | (string & {});"#);
+    assert_eq!(declarations(&json!({"State": enumeration})), r#"export type State = "on" | "off" | (string & {});"#);
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn an_enum_that_only_requests_contain_is_closed() {
         "Request": {"type": "object", "required": ["reply"], "properties": {"reply": {"$ref": "#/components/schemas/Reply"}}},
         "Reply": {"type": "string", "enum": ["yes", "no"]},
     });
-    assert!(declarations(schemas).contains(r#"export type Reply = "yes" | "no";"#));
+    assert!(declarations(&schemas).contains(r#"export type Reply = "yes" | "no";"#));
 }
 
 #[test]
@@ -57,7 +57,7 @@ export interface Thing {
   parent: Thing | null;
   tags?: (string | null)[];
 }";
-    assert_eq!(declarations(json!({"Thing": schema})), expected);
+    assert_eq!(declarations(&json!({"Thing": schema})), expected);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_tagged_union_has_a_variant_for_unknown_tags() {
         "oneOf": [variant("turn.ended", json!({"type": "string"})), variant("error", json!({"type": "integer"}))],
     });
     // The name of the second variant is taken.
-    let rendered = declarations(json!({"UniversalEvent": schema, "ErrorEvent": {"type": "object"}}));
+    let rendered = declarations(&json!({"UniversalEvent": schema, "ErrorEvent": {"type": "object"}}));
     for expected in [
         "export interface UniversalEventBase {\n  id: string;\n}",
         "export interface TurnEndedEvent extends UniversalEventBase {\n  data: string;\n  type: \"turn.ended\";\n}",
@@ -87,7 +87,7 @@ fn a_tagged_union_has_a_variant_for_unknown_tags() {
 fn variants_with_different_properties_leave_unknown_ones_open() {
     let variant = |tag: &str, name: &str| json!({"type": "object", "required": ["type"], "properties": {"type": {"const": tag}, name: {"type": "string"}}});
     let (text, image) = (variant("text", "text"), variant("image", "path"));
-    let rendered = declarations(json!({"ContentPart": {"anyOf": [text, image]}}));
+    let rendered = declarations(&json!({"ContentPart": {"anyOf": [text, image]}}));
     assert!(rendered.contains("export interface ImagePart {\n  path?: string;\n  type: \"image\";\n}"), "{rendered}");
     assert!(rendered.contains("export interface UnknownPart {\n  type: UnknownTag;\n  [key: string]: unknown;\n}"));
 }
@@ -95,17 +95,17 @@ fn variants_with_different_properties_leave_unknown_ones_open() {
 #[test]
 fn a_long_union_has_one_alternative_per_line() {
     let values: Vec<String> = (0..5).map(|number| format!("a rather long value of number {number}")).collect();
-    let rendered = declarations(json!({"Request": {"type": "string", "enum": values}}));
+    let rendered = declarations(&json!({"Request": {"type": "string", "enum": values}}));
     assert!(rendered.starts_with("export type Request =\n  | \"a rather long value of number 0\"\n  | "), "{rendered}");
     let union = json!({"anyOf": [{"type": "object", "properties": {"a": {"enum": values}}}, {"type": "null"}]});
-    assert_eq!(declarations(json!({"Thing": union})).lines().count(), 1);
+    assert_eq!(declarations(&json!({"Thing": union})).lines().count(), 1);
 }
 
 #[test]
 fn descriptions_cannot_end_their_comment() {
     let schema = json!({"description": "Ends */ here.\nSecond line.", "type": "string"});
     assert_eq!(
-        declarations(json!({"Name": schema})),
+        declarations(&json!({"Name": schema})),
         "/**\n * Ends *\\/ here.\n * Second line.\n */\nexport type Name = string;"
     );
 }
