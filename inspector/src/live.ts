@@ -61,7 +61,7 @@ export class LiveSession {
     }
   }
 
-  /** What began before the first page: a running turn, and requests that nobody has answered. */
+  /** What began before the first page: a running turn, and requests without an answer. */
   #restoreState(info: SessionInfo): void {
     const { state, pending } = info as SessionInfo & { pending?: readonly Record<string, unknown>[] };
     if (this.timeline.lastSequence > info.eventCount) return;

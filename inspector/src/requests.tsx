@@ -5,7 +5,7 @@ import { sanitize } from "./format.ts";
 import { LongText, Markdown } from "./markdown.tsx";
 import { type PendingRequest, requestId } from "./timeline.ts";
 
-/** The requests that nobody has answered. */
+/** The requests without an answer. */
 export function PendingRequests({ sessionId, requests }: { sessionId: string; requests: readonly PendingRequest[] }) {
   if (requests.length === 0) return null;
   return (

@@ -172,7 +172,7 @@ pub(crate) fn run_for_page<G>(
     serve(args, access, |data_dir, url| ready(data_dir, url, &token))
 }
 
-/// A token that nobody can guess.
+/// A random token.
 fn random_token() -> anyhow::Result<String> {
     let mut bytes = [0_u8; 24];
     let random = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
@@ -222,7 +222,7 @@ fn serve<G>(args: Args, access: Access, ready: impl FnOnce(&Path, &str) -> G) ->
         tracing::info!(version = env!("CARGO_PKG_VERSION"), data_dir = %data_dir.display(), "server started");
         let served = interlingua_server::serve(listener, config, runtime.clone(), store.clone(), shutdown).await;
         runtime.shutdown().await;
-        // After this, the database file is complete without other files, whoever still has a copy of the store.
+        // After this, the database file is complete without other files, even while clones of the store exist.
         tokio::task::spawn_blocking(move || store.close()).await.context("cannot close the store")?;
         served?;
         tracing::info!("server stopped");

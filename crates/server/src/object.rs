@@ -37,7 +37,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 /// Names of the fields that the derived `Deserialize` of a struct knows, as they are written in JSON.
 pub(crate) fn field_names<T: DeserializeOwned>() -> &'static [&'static str] {
     let mut names: &'static [&'static str] = &[];
-    // The deserializer has no value, so this fails. Before, it is told the names.
+    // The deserializer has no value, so this fails, but only after it has recorded the names.
     let _ = T::deserialize(FieldNames(&mut names));
     names
 }

@@ -27,7 +27,7 @@ export interface TranscriptItem {
   readonly updatedAt: string;
 }
 
-/** What the agent asks and nobody has answered. */
+/** A request of the agent without an answer. */
 export type TranscriptRequest =
   | { readonly kind: "permission"; readonly id: string; readonly sequence: number; readonly request: Permission }
   | { readonly kind: "question"; readonly id: string; readonly sequence: number; readonly request: Question };

@@ -18,7 +18,7 @@ import type { Session } from "./session.js";
 import { LogPosition, reconnecting } from "./stream.js";
 import { segment, type Transport } from "./transport.js";
 
-/** Number of events after which the state of a turn is updated, even if nobody reads it. */
+/** Number of events after which the state of a turn is updated, even without a reader. */
 const MAX_BATCH_EVENTS = 1024;
 
 /** How often a message may be absent from the queue without an event of its turn: it may just have begun. */

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use crate::server_process::{ServerProcess, check_rules};
 
 const SESSIONS: usize = 200;
-/// Every so many sessions, one has a secret that is lost with each kill.
+/// Interval of sessions that have a secret, which is lost with each kill.
 const SECRET_EVERY: usize = 4;
 const REQUEST_LIMIT: usize = 32;
 

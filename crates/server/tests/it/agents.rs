@@ -86,7 +86,7 @@ async fn a_failed_install_is_502_with_the_reason() {
     assert!(document["detail"].as_str().unwrap().contains("version does not exist"), "{document}");
 }
 
-/// An agent whose installation takes until it is told to end.
+/// An agent whose installation lasts until the test releases it.
 struct SlowInstall {
     started: AtomicUsize,
     finish: tokio::sync::Semaphore,
