@@ -22,6 +22,7 @@ use interlingua_schema::{
 use serde_json::{Number, Value};
 
 use crate::draft::LastPlan;
+use crate::drop_reason::HOST_RESPONSE;
 use crate::losses::report_losses;
 use crate::{
     Converter, Drafts, Failure, Input, InputRef, Key, Launch, MessageDraft, MessageEnd, Note, SessionDrafts, ToolCall,
@@ -102,7 +103,7 @@ impl Converter for AmpConverter {
             Input::Exit { code } => self.process_exited(code, out),
             // Amp has no HTTP interface.
             Input::Unreadable { .. } | Input::Request { .. } => {}
-            Input::Reply { .. } => out.dropped("answer to the host's own request"),
+            Input::Reply { .. } => out.dropped(HOST_RESPONSE),
         }
     }
 }
@@ -317,7 +318,7 @@ impl AmpConverter {
             session.failed(Failure::new(failures::code_for_message(&text), text));
         } else {
             if !text.trim().is_empty() && !self.process.last_text.contains(text.trim()) {
-                // No message has this answer.
+                // No earlier message contained this text.
                 self.message_count += 1;
                 let key = Key::numbered("message", self.message_count);
                 session.message_finished(key, MessageDraft::assistant(), MessageEnd::text(text));

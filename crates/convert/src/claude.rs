@@ -40,6 +40,7 @@ use interlingua_native::{DecodeError, Json, Native as _};
 use interlingua_schema::{ContentPart, Timestamp};
 use serde_json::{Number, Value};
 
+use crate::drop_reason::{HOST_RESPONSE, KEEP_ALIVE, STATE_ECHO};
 use crate::losses::report_losses;
 use crate::{Converter, Drafts, Input, InputRef, Launch, SessionDrafts};
 use calls::OpenCalls;
@@ -101,7 +102,7 @@ impl Converter for ClaudeConverter {
             Input::Exit { .. } => self.process_exited(),
             // The sequencer reports standard error when the session ends. Claude Code has no HTTP interface.
             Input::Stderr(_) | Input::Unreadable { .. } | Input::Request { .. } => {}
-            Input::Reply { .. } => out.dropped("answer to the host's own request"),
+            Input::Reply { .. } => out.dropped(HOST_RESPONSE),
         }
     }
 }
@@ -156,7 +157,7 @@ impl ClaudeConverter {
             StdoutMessage::SystemModelRefusalNoFallback(refusal) => self.model_refusal_no_fallback(refusal, out),
             StdoutMessage::SystemLocalCommandOutput(output) => self.local_command_output(output, out),
             StdoutMessage::SystemHookStarted(hook) => self.hook_started(hook, out),
-            StdoutMessage::SystemHookProgress(_) => out.dropped("output of a hook that its response repeats"),
+            StdoutMessage::SystemHookProgress(_) => out.dropped("hook output that its response repeats"),
             StdoutMessage::SystemHookResponse(hook) => self.hook_response(hook, out),
             StdoutMessage::SystemPluginInstall(plugin) => self.plugin_install(&plugin, out),
             StdoutMessage::ToolProgress(progress) => self.tool_progress(&progress, out),
@@ -166,12 +167,12 @@ impl ClaudeConverter {
             StdoutMessage::SystemTaskUpdated(task) => self.task_updated(task, out),
             StdoutMessage::SystemTaskProgress(task) => self.task_progress(*task, out),
             StdoutMessage::SystemBackgroundTasksChanged(_) => {
-                out.dropped("list of tasks that have events of their own");
+                out.dropped("list of tasks that have their own events");
             }
             StdoutMessage::SystemThinkingTokens(_) => out.dropped("progress counter"),
-            StdoutMessage::SystemSessionStateChanged(_) => out.dropped("state echo"),
+            StdoutMessage::SystemSessionStateChanged(_) => out.dropped(STATE_ECHO),
             StdoutMessage::SystemWorkerShuttingDown(worker) => self.worker_shutting_down(worker, out),
-            StdoutMessage::SystemCommandsChanged(_) => out.dropped("state echo"),
+            StdoutMessage::SystemCommandsChanged(_) => out.dropped(STATE_ECHO),
             StdoutMessage::SystemNotification(notification) => self.notification(notification, out),
             StdoutMessage::SystemFilesPersisted(files) => self.files_persisted(&files, out),
             StdoutMessage::ToolUseSummary(summary) => self.tool_use_summary(summary, out),
@@ -190,7 +191,7 @@ impl ClaudeConverter {
             StdoutMessage::ControlResponse(response) => self.control_response(response, out),
             StdoutMessage::ControlRequest(request) => self.control_request(request, out),
             StdoutMessage::ControlCancelRequest(cancel) => self.control_cancel_request(&cancel, out),
-            StdoutMessage::KeepAlive(_) => out.dropped("keep-alive"),
+            StdoutMessage::KeepAlive(_) => out.dropped(KEEP_ALIVE),
             StdoutMessage::Unknown { tag, raw } if tag == "result" || tag.starts_with("result/") => {
                 self.unknown_result(tag, &raw, out);
             }

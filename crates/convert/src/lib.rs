@@ -174,6 +174,7 @@ pub mod coverage;
 mod diff;
 mod draft;
 mod drafts;
+mod drop_reason;
 mod error_code;
 mod escape_codes;
 mod ids;

@@ -39,6 +39,7 @@ use foldhash::HashMap;
 use interlingua_native::Union as _;
 use interlingua_native::opencode::Event;
 
+use crate::drop_reason::{HOST_RESPONSE, KEEP_ALIVE, STATE_ECHO};
 use crate::losses::report_losses;
 use crate::{Converter, Drafts, Input, InputRef, Launch};
 use http::HttpRequests;
@@ -50,16 +51,12 @@ use wire::Line;
 /// Id of the agent, and `location` of its `agent.unparsed` events.
 const LOCATION: &str = "opencode";
 
-/// Drop reason for heartbeats.
-const KEEP_ALIVE: &str = "keep-alive";
 /// Drop reason for what the server discovers: plugins, models, integrations, references, tools.
 const INVENTORY: &str = "the server's inventory";
-/// Drop reason for state that other payloads report.
-const STATE_ECHO: &str = "state echo";
 /// Drop reason for a part without text. Its message starts with the first text.
-const EMPTY_PART: &str = "a part that is still empty";
+const EMPTY_PART: &str = "empty part";
 /// Drop reason for messages that a fork copies into the new session.
-const FORK_HISTORY: &str = "history that a fork replays";
+const FORK_HISTORY: &str = "history replayed by a fork";
 /// Drop reason for a prompt that OpenCode repeats after a compaction has made room for it.
 const REPEATED_PROMPT: &str = "prompt repeated after a compaction";
 /// Drop reason for events of a session after its deletion.
@@ -70,8 +67,6 @@ const SYNC_DUPLICATE: &str = "sync duplicate";
 const FILE_ECHO: &str = "file system echo";
 /// Drop reason for terminals and screens of other clients.
 const OTHER_CLIENT: &str = "another client's terminal or screen";
-/// Drop reason for replies to requests of the host.
-const HOST_RESPONSE: &str = "answer to the host's own request";
 /// Drop reason for the error that reports an interrupt. The interrupt itself is known.
 const INTERRUPT_MARKER: &str = "marker that repeats an interrupt";
 /// Drop reason for a failure that is reported again.

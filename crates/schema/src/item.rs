@@ -1,6 +1,6 @@
 //! Items: the messages, tool calls, tool results and status entries of a session.
 
-use crate::{ContentPart, ItemId, NativeItemId, wire_enum, wire_struct};
+use crate::{ContentPart, ItemId, NativeItemId, StatusLabel, wire_enum, wire_struct};
 
 wire_enum! {
     /// The kind of an item.
@@ -107,6 +107,15 @@ impl Item {
     /// The texts of a message in order. Joined, they equal the joined deltas.
     pub fn streamed_text(&self) -> impl Iterator<Item = &str> {
         self.content.iter().filter_map(ContentPart::streamed_text)
+    }
+
+    /// The label of a status item.
+    #[must_use]
+    pub fn status_label(&self) -> Option<&StatusLabel> {
+        self.content.iter().find_map(|part| match part {
+            ContentPart::Status { label, .. } => Some(label),
+            _ => None,
+        })
     }
 }
 

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::calls::OpenCall;
 use super::questions::{form_options, parse_questions};
 use super::{AGENT, ClaudeConverter, inputs, native_details, tools};
+use crate::drop_reason::HOST_RESPONSE;
 use crate::{Drafts, Failure, Note, PermissionDraft, QuestionDraft, SessionDrafts, ToolCall};
 
 /// Maximum number of model changes of the host that are tracked until the agent confirms them.
@@ -288,7 +289,7 @@ impl ClaudeConverter {
                 out.current_session().note_finished(id, Note::hook(name), true);
             }
             Some(_) => out.current_session().request_withdrawn(id),
-            None => out.dropped("withdrawal of what has its answer"),
+            None => out.dropped("withdrawal of an answered request"),
         }
     }
 
@@ -312,13 +313,13 @@ impl ClaudeConverter {
                 if let Some(note) = model.and_then(|model| self.settings.update_model(Some(&model))) {
                     out.current_session().note(note);
                 }
-                out.dropped("answer to the host's own request");
+                out.dropped(HOST_RESPONSE);
             }
             Some(ControlResult::Unknown { tag, .. }) => {
                 let native_type = Some(format!("control_response/{tag}"));
                 out.current_session().unparsed(AGENT, "unknown control response", native_type);
             }
-            None => out.dropped("answer to the host's own request"),
+            None => out.dropped(HOST_RESPONSE),
         }
     }
 }

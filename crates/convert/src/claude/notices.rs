@@ -11,6 +11,7 @@ use interlingua_schema::{ErrorCode, RateLimit, Timestamp};
 use serde_json::json;
 
 use super::{ClaudeConverter, native_details, system, to_u64};
+use crate::drop_reason::STATE_ECHO;
 use crate::{Drafts, Failure, Note};
 
 impl ClaudeConverter {
@@ -164,7 +165,7 @@ impl ClaudeConverter {
             Some("started") => self.prompts.mark_started(uuid),
             _ => {}
         }
-        out.dropped("state echo");
+        out.dropped(STATE_ECHO);
     }
 }
 

@@ -133,7 +133,7 @@ impl ClaudeConverter {
     fn end_turn(&mut self, info: &ResultInfo, end: TurnEnd, unreported: Option<Unreported>, out: &mut Drafts) {
         if self.turn.was_reset() && unreported.is_none() {
             self.turn = Turn::default();
-            return out.dropped("result of a turn that a reset has ended");
+            return out.dropped("result of a turn that was ended by a reset");
         }
         if self.turn.is_running() {
             self.accept_prompts(&info.prompt_uuids, out);

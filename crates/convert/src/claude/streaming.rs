@@ -15,7 +15,7 @@ use super::{AGENT, ClaudeConverter, tools};
 use crate::{Drafts, MessageDraft, MessageEnd, SessionDrafts, ToolCall};
 
 /// Drop reason of the events around the deltas.
-const FRAMING: &str = "stream framing, or what the whole line repeats";
+const FRAMING: &str = "stream framing, or content that the complete line repeats";
 
 /// Kind of a content block.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use interlingua_native::claude::{
 use interlingua_schema::{ContentPart, Retry};
 
 use super::{ClaudeConverter, failures, to_u64};
+use crate::drop_reason::STATE_ECHO;
 use crate::{Drafts, Note};
 
 /// The model and the mode in use.
@@ -90,7 +91,7 @@ impl ClaudeConverter {
             _ => {}
         }
         self.compact_result(status, out);
-        out.dropped("state echo");
+        out.dropped(STATE_ECHO);
     }
 
     /// A request to the model failed and is retried: the deltas of its answer are void.

@@ -163,12 +163,12 @@ impl ClaudeConverter {
         // The command that reset the conversation may have a separate `init`, which no answer follows.
         if self.turn.was_reset && !self.prompts.has_waiting() {
             self.turn.init_after_reset = Some(Box::new(turn));
-            return out.dropped("init of a turn that a reset has ended");
+            return out.dropped("init of a turn that was ended by a reset");
         }
         if self.turn.phase == TurnPhase::Early {
             self.turn.phase = TurnPhase::Started;
             if changes.is_empty() {
-                return out.dropped("init of a turn that has begun");
+                return out.dropped("init of a running turn");
             }
         } else {
             let is_interrupted = self.turn.is_interrupted && self.prompts.has_waiting();

@@ -120,7 +120,7 @@ impl ClaudeConverter {
         }
         if let Some(sub_agent) = line.sub_agent {
             if !self.sub_agent_prompts.observe_line(&sub_agent, &text) {
-                return out.dropped("prompt of a sub-agent that its call has told");
+                return out.dropped("sub-agent prompt that its call contains");
             }
             let end = others.fold(MessageEnd::text(text), |end, part| end.with_part(part.clone()));
             let key = self.new_key();
@@ -128,7 +128,7 @@ impl ClaudeConverter {
             return session.message_finished(key, MessageDraft::prompt(), end);
         }
         if line.is_replay && !self.prompts.observe_echo(line.uuid.as_deref()) {
-            return out.dropped("history that is replayed");
+            return out.dropped("replayed history");
         }
         let mut message = match parse_slash_command(&text) {
             Some(command) => UserMessage::text(command),

@@ -125,7 +125,7 @@ impl Exec {
             },
             ThreadEvent::ItemUpdated(event) => match event.item {
                 Some(ThreadItem::TodoList(item)) => self.plan_updated(item, out),
-                _ => out.dropped("an item on its way; its end tells all of it"),
+                _ => out.dropped("partial item; the completed one repeats it"),
             },
             ThreadEvent::ItemCompleted(event) => match event.item {
                 Some(item) => self.item_completed(item, out),
@@ -217,7 +217,7 @@ impl Exec {
     fn item_started(&mut self, item: ThreadItem, out: &mut Drafts) {
         match item {
             ThreadItem::AgentMessage(_) | ThreadItem::Reasoning(_) | ThreadItem::Error(_) => {
-                out.dropped("a whole item that begins; its end is the same");
+                out.dropped("start of an item that is reported when it completes");
             }
             ThreadItem::CommandExecution(item) => self.tool_called(command_call(&item), out),
             ThreadItem::FileChange(item) => self.tool_called(file_change_call(&item), out),

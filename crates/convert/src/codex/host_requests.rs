@@ -14,6 +14,7 @@ use super::failures::refused_request;
 use super::notices::{approval_name, sandbox_name};
 use super::thread::Settings;
 use super::wire::Envelope;
+use crate::drop_reason::HOST_RESPONSE;
 use crate::losses::report_losses;
 use crate::version::parse_release;
 use crate::{Drafts, Key, PromptDraft};
@@ -24,7 +25,6 @@ const MAX_PENDING_HOST_REQUESTS: usize = 1024;
 const FIRST_RELEASE_ECHOING_STEERED_PROMPTS: (u64, u64) = (0, 98);
 /// Method that requests a compaction.
 const COMPACT_METHOD: &str = "thread/compact/start";
-pub(super) const HOST_RESPONSE: &str = "an answer to the host's own request";
 
 /// A request of the host without a response.
 #[derive(Debug, Default)]

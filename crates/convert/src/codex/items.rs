@@ -38,13 +38,13 @@ impl CodexConverter {
         }
         match item {
             ThreadItem::UserMessage(item) => user_message(thread, item, out),
-            ThreadItem::HookPrompt(_) => out.dropped("a whole item that begins; its end is the same"),
+            ThreadItem::HookPrompt(_) => out.dropped("start of an item that is reported when it completes"),
             ThreadItem::AgentMessage(item) => message_started(thread, item.id, out),
-            ThreadItem::FunctionCallOutput(_) => out.dropped("a whole item that begins; its end is the same"),
+            ThreadItem::FunctionCallOutput(_) => out.dropped("start of an item that is reported when it completes"),
             ThreadItem::Plan(item) => message_started(thread, item.id, out),
             ThreadItem::Reasoning(item) => {
                 thread.item_keys.start(&item.id);
-                out.dropped("reasoning that begins; which of its streams is yet to be seen");
+                out.dropped("start of reasoning; its text follows");
             }
             ThreadItem::CommandExecution(item) => _ = tool_started(thread, &*item, out),
             ThreadItem::FileChange(item) => file_change_started(thread, &item, out),
@@ -64,11 +64,11 @@ impl CodexConverter {
             ThreadItem::Sleep(item) => _ = tool_started(thread, &item, out),
             ThreadItem::ImageGeneration(item) => _ = tool_started(thread, &*item, out),
             ThreadItem::EnteredReviewMode(_) => {
-                out.dropped("a whole item that begins; its end is the same");
+                out.dropped("start of an item that is reported when it completes");
                 infer_turn(thread, params.turn_id, out);
                 thread.current_turn().in_review = true;
             }
-            ThreadItem::ExitedReviewMode(_) => out.dropped("a whole item that begins; its end is the same"),
+            ThreadItem::ExitedReviewMode(_) => out.dropped("start of an item that is reported when it completes"),
             ThreadItem::ContextCompaction(item) => {
                 compaction_started(thread, params.turn_id, &item, log_has_requests, out);
             }
@@ -217,7 +217,7 @@ impl CodexConverter {
     /// The agent writes to the standard input of a running command. Without a text, it only polls the command.
     pub(super) fn terminal_interaction(&mut self, params: TerminalInteractionNotification, out: &mut Drafts) {
         let Some(text) = params.stdin.filter(|text| !text.is_empty()) else {
-            return out.dropped("a poll of a running command, whose output is reported separately");
+            return out.dropped("poll of a running command; its output is reported separately");
         };
         let thread = self.thread(params.thread_id.as_deref(), out);
         let command = params.item_id.unwrap_or_default();
@@ -235,7 +235,7 @@ impl CodexConverter {
             ..FileChangeThreadItem::default()
         };
         if thread.open_tools.contains_key(&item.id) || thread.is_patching(&item.id) {
-            return out.dropped("a patch as far as it is written; the item has it whole");
+            return out.dropped("partial patch; the item contains all of it");
         }
         let call = thread.item_keys.start(&item.id);
         thread.current_turn().open_patches.push(call.clone());
@@ -250,7 +250,7 @@ impl CodexConverter {
     ) {
         let thread = self.thread(thread, out);
         if item.kind == Some(SubAgentActivityKind::Completed) {
-            return out.dropped("a whole item that begins; its end is the same");
+            return out.dropped("start of an item that is reported when it completes");
         }
         let call = tool_started(thread, item, out);
         let parent = thread.id.clone();
@@ -285,7 +285,7 @@ fn user_message(thread: &mut Thread, item: UserMessageThreadItem, out: &mut Draf
 fn user_message_completed(thread: &mut Thread, item: UserMessageThreadItem, out: &mut Drafts) {
     match &thread.turn {
         Some(turn) if turn.last_user_message.as_ref() == Some(&item.id) => {
-            out.dropped("the end of a user's message, which was whole when it began");
+            out.dropped("end of a user's message that was complete at its start");
         }
         _ => user_message(thread, item, out),
     }
@@ -302,7 +302,7 @@ fn message_started(thread: &mut Thread, id: String, out: &mut Drafts) {
     let turn = thread.current_turn();
     if turn.in_review {
         turn.empty_review_messages.push(id);
-        return out.dropped("a message of a review that begins; most are never completed");
+        return out.dropped("start of a review message; most are never completed");
     }
     thread.current_turn().open_messages.push(key.clone());
     thread.session(out).message_started(key, MessageDraft::assistant().native_id(id));
@@ -408,7 +408,7 @@ pub(super) fn tool_started(thread: &mut Thread, item: &impl Tool, out: &mut Draf
     if let Some(open) = thread.open_tools.get_mut(item.id())
         && std::mem::take(&mut open.announced_by_request)
     {
-        out.dropped("the beginning of a call that its request told of");
+        out.dropped("start of a call that its request announced");
         return thread.item_keys.current(item.id());
     }
     let key = thread.item_keys.start(item.id());

@@ -9,7 +9,7 @@ use crate::Drafts;
 /// Prefix of the methods of the older protocol.
 pub(super) const PREFIX: &str = "codex/event/";
 
-const DUPLICATE: &str = "said once more in the older protocol";
+const DUPLICATE: &str = "duplicate in the legacy protocol";
 
 /// Handles a notification that is not in the schema.
 pub(super) fn unknown_notification(tag: String, out: &mut Drafts) {

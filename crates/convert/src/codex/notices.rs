@@ -29,7 +29,7 @@ impl CodexConverter {
         let status = goal.status.as_ref().map_or("set", |status| status.as_str());
         let text = format!("goal {status}: {}", goal.objective.unwrap_or_default());
         if thread.last_goal.as_ref() == Some(&text) {
-            return out.dropped("counters of a goal that stands as before");
+            return out.dropped("counters of an unchanged goal");
         }
         thread.last_goal = Some(text.clone());
         thread.session(out).note(Note::notice(text));
@@ -38,7 +38,7 @@ impl CodexConverter {
     pub(super) fn goal_cleared(&mut self, params: &ThreadGoalClearedNotification, out: &mut Drafts) {
         let thread = self.thread(params.thread_id.as_deref(), out);
         if thread.last_goal.take().is_none() {
-            return out.dropped("no goal, where there was none");
+            return out.dropped("still no goal");
         }
         thread.session(out).note(Note::notice("goal cleared"));
     }
@@ -50,7 +50,7 @@ impl CodexConverter {
                 let text = format!("suggestion: {}", result.text.unwrap_or_default());
                 self.notice(params.thread_id.as_deref(), text, out);
             }
-            _ => out.dropped("a suggestion that was not completed"),
+            _ => out.dropped("incomplete suggestion"),
         }
     }
 
@@ -66,7 +66,7 @@ impl CodexConverter {
             effort: new.effort,
         };
         if !thread.settings.update(new, &mut thread.session(out)) {
-            out.dropped("settings that are as before");
+            out.dropped("unchanged settings");
         }
     }
 
@@ -75,10 +75,10 @@ impl CodexConverter {
     pub(super) fn rate_limits(&mut self, params: AccountRateLimitsUpdatedNotification, out: &mut Drafts) {
         let limits = params.rate_limits.unwrap_or_default();
         let Some(detail) = describe_limits(&limits) else {
-            return out.dropped("limits without a figure");
+            return out.dropped("limits without a value");
         };
         if self.last_rate_limits.as_ref() == Some(&detail) {
-            return out.dropped("limits that are as before");
+            return out.dropped("unchanged limits");
         }
         self.last_rate_limits = Some(detail.clone());
         out.current_session().note(Note::rate_limit(nearest_limit(&limits)).with_part(ContentPart::text(detail)));
@@ -88,7 +88,7 @@ impl CodexConverter {
         let name = params.name.unwrap_or_default();
         let state = match &params.status {
             Some(McpServerStartupState::Starting) | None => {
-                return out.dropped("a server that starts; whether it did follows");
+                return out.dropped("starting server; its result follows");
             }
             Some(state) => state.as_str(),
         };
@@ -101,7 +101,7 @@ impl CodexConverter {
         let log_has_requests = self.sent_requests > 0;
         let thread = self.thread(params.thread_id.as_deref(), out);
         if thread.turn.as_ref().is_some_and(|turn| turn.has_compaction_item) {
-            return out.dropped("a compaction that is an item too");
+            return out.dropped("compaction that is also an item");
         }
         let compaction = new_compaction(thread, log_has_requests);
         thread.session(out).note(Note::compaction(compaction));

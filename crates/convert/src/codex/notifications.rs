@@ -9,17 +9,15 @@ use interlingua_native::codex::{
 use interlingua_schema::{ContentPart, NativeMetadata, PlanStep, StopReason, TurnStatus};
 
 use super::failures::{parse_retry, parse_stop_reason, turn_failure};
-use super::host_requests::HOST_RESPONSE;
 use super::items::turn_metadata;
 use super::realtime::TRANSCRIPT;
 use super::thread::Turn;
 use super::{CodexConverter, legacy};
 use crate::draft::UNCHANGED_PLAN;
+use crate::drop_reason::{HOST_RESPONSE, STATE_ECHO};
 use crate::{Drafts, MessageDraft, MessageEnd, Note, TurnEnd, plan_step};
 
-/// Drop reason for state that other notifications or items report.
-const STATE_ECHO: &str = "an echo of state that other events tell of";
-const RAW_TRAFFIC: &str = "raw traffic with the model, which the items repeat";
+const RAW_TRAFFIC: &str = "raw model traffic; the items repeat it";
 
 impl CodexConverter {
     #[expect(clippy::match_same_arms, clippy::too_many_lines, reason = "a table in the order of the schema")]
@@ -117,7 +115,7 @@ impl CodexConverter {
             | ServerNotification::FsChanged(_) => out.dropped(HOST_RESPONSE),
             ServerNotification::ItemReasoningSummaryTextDelta(params) => self.reasoning_summary_delta(params, out),
             ServerNotification::ItemReasoningSummaryPartAdded(_) => {
-                out.dropped("a part of a summary that begins; its text follows");
+                out.dropped("start of a summary part; its text follows");
             }
             ServerNotification::ItemReasoningTextDelta(params) => self.reasoning_text_delta(params, out),
             ServerNotification::ThreadCompacted(params) => self.compacted(&params, out),
@@ -173,7 +171,7 @@ impl CodexConverter {
             ServerNotification::ThreadRealtimeOutputAudioDelta(_) => {
                 out.dropped("audio, whose transcript is reported separately");
             }
-            ServerNotification::ThreadRealtimeSdp(_) => out.dropped("the setup of a voice connection"),
+            ServerNotification::ThreadRealtimeSdp(_) => out.dropped("setup of a voice connection"),
             ServerNotification::ThreadRealtimeError(params) => self.realtime_error(params, out),
             ServerNotification::ThreadRealtimeClosed(params) => self.realtime_closed(params, out),
             ServerNotification::WindowsWorldWritableWarning(params) => {
@@ -215,7 +213,7 @@ impl CodexConverter {
     fn thread_started(&mut self, params: ThreadStartedNotification, out: &mut Drafts) {
         match params.thread {
             Some(thread) if self.threads.find(&thread.id).is_none() => self.start_thread(thread, None, out),
-            _ => out.dropped("the answer to the host's request told it already"),
+            _ => out.dropped("already reported by the response"),
         }
     }
 
@@ -223,12 +221,12 @@ impl CodexConverter {
         let thread = self.thread(params.thread_id.as_deref(), out);
         let usage = params.token_usage.as_ref();
         let Some(total) = usage.and_then(|usage| usage.total.as_ref()) else {
-            return out.dropped("counters without a figure");
+            return out.dropped("counters without a value");
         };
         match thread.usage_since_last_total(total, usage.and_then(|usage| usage.last.as_ref())) {
             Some(usage) if usage.input_tokens + usage.output_tokens > 0 => thread.session(out).add_usage(usage),
-            Some(_) => out.dropped("counters that are as before"),
-            None => out.dropped("counters of turns that are over"),
+            Some(_) => out.dropped("unchanged counters"),
+            None => out.dropped("counters of ended turns"),
         }
     }
 
@@ -244,7 +242,9 @@ impl CodexConverter {
         let thread = self.thread(params.thread_id.as_deref(), out);
         match &thread.turn {
             // Older releases announce a turn for a prompt that joins the running one.
-            Some(turn) if turn.phantom_turn_ids.contains(&id) => return out.dropped("a turn that only goes on"),
+            Some(turn) if turn.phantom_turn_ids.contains(&id) => {
+                return out.dropped("continuation of the running turn");
+            }
             Some(turn) if turn.is_inferred => {}
             _ => {
                 thread.turn = Some(Turn { id: id.clone(), ..Turn::default() });
@@ -310,7 +310,7 @@ impl CodexConverter {
         if let Some(turn) = &mut thread.turn {
             turn.diff = params.diff;
         }
-        out.dropped("the turn's changes so far, which its end carries");
+        out.dropped("changes of the turn so far; its end contains them");
     }
 
     fn plan_updated(&mut self, params: TurnPlanUpdatedNotification, out: &mut Drafts) {

@@ -14,7 +14,7 @@ use crate::{Drafts, Failure, MessageDraft, MessageEnd, Note, UserMessage};
 
 /// Mode of a thread during a voice conversation.
 const REALTIME_MODE: &str = "realtime";
-const BOUNDARY: &str = "the start or end of a voice conversation, which has its own notification";
+const BOUNDARY: &str = "start or end of a voice conversation, which has its own notification";
 /// Drop reason for partial and repeated transcripts.
 pub(super) const TRANSCRIPT: &str = "a partial or repeated transcript";
 

@@ -252,7 +252,7 @@ impl CodexConverter {
         let call = params.call_id.unwrap_or_else(|| id.clone());
         let has_item = thread.open_tools.contains_key(&call);
         if has_item {
-            out.dropped("the call of a tool that is an item too");
+            out.dropped("tool call that is also an item");
         } else {
             let name = qualified_name(params.namespace.as_deref(), params.tool.as_deref());
             let arguments = params.arguments.as_ref().map(Json::get).unwrap_or_default();
@@ -275,7 +275,7 @@ impl CodexConverter {
                 out.session_or_current(thread.as_deref()).synthetic().tool_finished(call, ToolResult::failed(""));
             }
             Some(AgentRequest { kind: AgentRequestKind::Tool { .. }, .. }) | None => {
-                out.dropped("the end of a request that was answered");
+                out.dropped("end of an answered request");
             }
             Some(AgentRequest { thread, .. }) => out.session_or_current(thread.as_deref()).request_withdrawn(id),
         }

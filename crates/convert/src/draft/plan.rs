@@ -4,7 +4,7 @@ use interlingua_schema::{PlanStep, StepStatus};
 use serde_json::Value;
 
 /// Reason for dropping a plan that has not changed.
-pub(crate) const UNCHANGED_PLAN: &str = "a plan that is as before";
+pub(crate) const UNCHANGED_PLAN: &str = "unchanged plan";
 
 /// A step with the agent's word for its status. An unknown word means `pending`.
 #[must_use]

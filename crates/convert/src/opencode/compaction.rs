@@ -10,7 +10,7 @@ use super::{OpenCodeConverter, report_incomplete};
 use crate::{Drafts, Key, Note};
 
 /// Drop reason for the text of a summary, which goes into the status item.
-pub(super) const SUMMARY: &str = "a compaction's summary, told with the compaction";
+pub(super) const SUMMARY: &str = "compaction summary, reported with the compaction";
 
 /// Whether OpenCode has compacted the conversation on its own in a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

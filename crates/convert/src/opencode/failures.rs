@@ -123,7 +123,7 @@ impl OpenCodeConverter {
 }
 
 /// Drop reason for a context overflow. OpenCode may compact the conversation and continue.
-const HELD_FAILURE: &str = "failure that waits for what becomes of the turn";
+const HELD_FAILURE: &str = "failure held until the turn ends";
 
 impl Session {
     /// As [`report_error`](Self::report_error), but holds a context overflow back: if OpenCode compacts the

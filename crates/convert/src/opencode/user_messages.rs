@@ -210,7 +210,7 @@ impl Session {
 /// How the text begins that replaces an attachment in a repeated prompt.
 const ATTACHMENT_PLACEHOLDER: &str = "[Attached ";
 /// Drop reason for a part of a user message that is not shown yet.
-const PENDING_PART: &str = "a user message's part, shown with the message";
+const PENDING_PART: &str = "part of a user message, shown with the message";
 
 /// File of a user or a tool: an image, or a reference to any other file.
 pub(super) fn file_content(

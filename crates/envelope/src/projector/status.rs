@@ -16,19 +16,16 @@ impl Session {
         event: &UniversalEvent,
         item: &Item,
     ) -> ProjectedEvents<'e> {
-        let label = item.content.iter().find_map(|part| match part {
-            ContentPart::Status { label, .. } => Some(label),
-            _ => None,
-        });
+        let label = item.status_label();
         let message = match label {
-            Some(StatusLabel::Retry) => "the agent tries again",
-            Some(StatusLabel::Compaction) => "the conversation is shortened",
+            Some(StatusLabel::Retry) => "the agent is retrying",
+            Some(StatusLabel::Compaction) => "the conversation was compacted",
             Some(StatusLabel::Plan) => "the plan changed",
-            Some(StatusLabel::RateLimit) => "the use of a limit changed",
+            Some(StatusLabel::RateLimit) => "rate limit usage changed",
             Some(StatusLabel::ModelChanged) => "the model changed",
             Some(StatusLabel::ModeChanged) => "the mode changed",
             Some(StatusLabel::Hook) => "a hook ran",
-            Some(StatusLabel::Task) => "background work moved on",
+            Some(StatusLabel::Task) => "a background task changed state",
             Some(StatusLabel::Notice) => "a notice",
             Some(StatusLabel::LateResult) => "a tool's result came after its turn",
             Some(StatusLabel::Unknown(_)) | None => "a change of state",

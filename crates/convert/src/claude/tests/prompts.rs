@@ -186,5 +186,5 @@ fn an_echoed_prompt_is_shown_once_and_replayed_history_is_dropped() {
         &[prompt(json!("hi")), init(), replay("hi"), replay("old"), text_message("m", "Hello."), success("Hello.")],
     );
     assert_eq!(converted.trace()[2..4], ["message/user hi", "message/assistant Hello."]);
-    assert_eq!(converted.stats.dropped["history that is replayed"], 1);
+    assert_eq!(converted.stats.dropped["replayed history"], 1);
 }

@@ -260,7 +260,7 @@ fn a_plan_is_a_status_with_its_steps() {
     let unchanged = json!({"turnId": "1", "plan": plan["plan"]});
     codex.notify("turn/plan/updated", unchanged);
     assert_eq!(codex.texts()[1..], ["plan 0 of 1 done|go"]);
-    assert_eq!(codex.stats().dropped.get("a plan that is as before"), Some(&1));
+    assert_eq!(codex.stats().dropped.get("unchanged plan"), Some(&1));
     let item = &codex.data_of("item.completed")[1]["item"];
     assert_eq!(
         item["content"][1],
