@@ -60,7 +60,7 @@ pub(crate) fn resolve_agent<R: BufRead>(
         lines_read += 1;
         is_blank &= line.trim().is_empty();
         if is_universal_event(&line) {
-            bail!("{file} is a universal event stream already; use `interlingua check` or `interlingua show` for it");
+            bail!("{file} is already a universal event stream; use `interlingua check` or `interlingua show` on it");
         }
         if let Some(agent) = detect_agent(&line) {
             return Ok(agent);

@@ -116,7 +116,7 @@ async fn load_statuses(launch: &LaunchConfig) -> Vec<AgentStatus> {
 fn to_json(agent: &AgentStatus) -> Value {
     json!({
         "id": agent.id, "installed": agent.installed, "version": agent.version, "path": agent.path,
-        "madeFor": agent.pinned_version, "fit": agent.version_fit, "credentials": agent.credentials,
+        "supportedVersion": agent.pinned_version, "fit": agent.version_fit, "credentials": agent.credentials,
         "credentialsAvailable": agent.credentials_available(),
     })
 }
@@ -143,10 +143,10 @@ fn table_row(agent: &AgentStatus) -> [String; 5] {
     let pinned = agent.pinned_version.as_deref().unwrap_or_default();
     let support = match (agent.version_fit, agent.installed) {
         (Some(VersionFit::Same), _) => "supported".to_owned(),
-        (Some(VersionFit::Older), _) => format!("older than supported {pinned}"),
-        (Some(VersionFit::Newer), _) => format!("newer than supported {pinned}"),
+        (Some(VersionFit::Older), _) => format!("older (supported: {pinned})"),
+        (Some(VersionFit::Newer), _) => format!("newer (supported: {pinned})"),
         (None, _) if pinned.is_empty() => "supported".to_owned(),
-        (None, _) => format!("supported: {pinned}"),
+        (None, _) => format!("supports {pinned}"),
     };
     let credentials = match (agent.needs_no_credentials, agent.credentials.as_slice()) {
         (true, _) => "none needed".to_owned(),
@@ -179,7 +179,7 @@ async fn install_agent(args: InstallArgs) -> anyhow::Result<Outcome> {
     if let (Some(VersionFit::Newer | VersionFit::Older), Some(pinned)) =
         (installed.version_fit, installed.pinned_version)
     {
-        eprintln!("note: Interlingua supports {agent} {pinned}; events that it does not know become agent.unparsed");
+        eprintln!("note: Interlingua supports {agent} {pinned}; unknown events are reported as agent.unparsed");
     }
     Ok(Outcome::Success)
 }
@@ -240,9 +240,9 @@ mod tests {
         write_table(&[installed, missing], &mut out).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "AGENT   VERSION  SUPPORT                     CREDENTIALS        PROGRAM\n\
-             claude  9.0.0    newer than supported 2.0.0  ANTHROPIC_API_KEY  /bin/claude\n\
-             amp     -        supported: 0.0.1            none found         not installed; run `interlingua agents install amp`\n"
+            "AGENT   VERSION  SUPPORT                   CREDENTIALS        PROGRAM\n\
+             claude  9.0.0    newer (supported: 2.0.0)  ANTHROPIC_API_KEY  /bin/claude\n\
+             amp     -        supports 0.0.1            none found         not installed; run `interlingua agents install amp`\n"
         );
     }
 }

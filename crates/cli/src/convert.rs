@@ -25,8 +25,8 @@ const MAX_REASONS: usize = 50;
 #[command(after_help = "\
 A line that cannot be parsed becomes an `agent.unparsed` event, and the conversion continues.
 
-With --envelope, events have a bounded size and do not contain the input or output of tools, only its size. After the \
-last event of each session follows a line {\"completion\": …} with the final text. `interlingua schema --envelope` \
+With --envelope, events have a bounded size and do not contain the input or output of tools, only its size. The last event \
+of each session is followed by a line {\"completion\": …} with the final text. `interlingua schema --envelope` \
 describes both.
 
 Examples:

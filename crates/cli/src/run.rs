@@ -20,7 +20,7 @@ use crate::session_args::SessionArgs;
 
 /// Run one turn with an agent and show it live.
 ///
-/// No setup is needed. The session is stored in a temporary directory; use --data-dir and --session to continue it
+/// The mock agent needs no setup; other agents must be installed and signed in. The session is stored in a temporary directory; use --data-dir and --session to continue it
 /// later. Permission requests and questions are asked in this terminal. Without a terminal, permissions are denied and
 /// questions are rejected.
 #[derive(Debug, clap::Args)]

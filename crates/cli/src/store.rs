@@ -51,7 +51,7 @@ struct BackupArgs {
 
 /// Check all stored events for damage. Exits with 1 if there is any.
 ///
-/// A damaged event costs that event: the server sends agent.unparsed in its place, and the rest of the session is intact.
+/// Only the damaged event is lost: the server sends agent.unparsed in its place, and the rest of the session is intact.
 /// A check also works while the server runs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

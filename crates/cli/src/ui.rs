@@ -51,8 +51,8 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     if !interlingua_inspector::is_built() {
         bail!(
-            "the inspector is not part of this program; run `cargo xtask inspector`, which needs Node 20, and build \
-             it again"
+            "this build does not include the inspector; run `cargo xtask inspector`, which needs Node 20.19 or newer, \
+             then rebuild `interlingua`"
         );
     }
     let Args { no_open, data_dir, port, log, mock } = args;

@@ -13,7 +13,7 @@ pub(super) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks for a permission. Repeats the question until the answer is clear; the end of the input is a no.
+/// Asks for a permission. Repeats the question until the answer is clear. The end of the input counts as `no`.
 pub(super) fn ask_permission(
     permission: &Permission,
     input: &mut impl BufRead,

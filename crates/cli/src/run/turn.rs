@@ -118,7 +118,12 @@ impl TurnRunner<'_> {
                     let question = question.clone();
                     ask_at_terminal(move |input, output| ask::ask_question(&question, input, output)).await?
                 } else {
-                    eprintln!("question rejected, because there is no terminal to ask");
+                    let reason = if self.args.reply.is_some() {
+                        "--reply answers permission requests only"
+                    } else {
+                        "there is no terminal to ask"
+                    };
+                    eprintln!("question rejected, because {reason}");
                     None
                 };
                 match answer {

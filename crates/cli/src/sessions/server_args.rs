@@ -7,8 +7,8 @@ use crate::data_dir::resolve_data_dir;
 use crate::server_file::find_server;
 
 const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:2468";
-const ENDPOINT_HELP: &str = "Address of the server [default: $INTERLINGUA_ENDPOINT, or that of the server which runs on \
-                             the data directory, or http://127.0.0.1:2468]";
+const ENDPOINT_HELP: &str = "Address of the server [default: $INTERLINGUA_ENDPOINT, or the server running on the data \
+                             directory, or http://127.0.0.1:2468]";
 
 /// Address and token of the server.
 #[derive(Debug, clap::Args)]
@@ -20,7 +20,7 @@ pub(crate) struct ServerArgs {
         long,
         value_name = "DIR",
         global = true,
-        help = "Data directory of the server, whose address is found there [default: ~/.local/share/interlingua]"
+        help = "Data directory in which to look up the server [default: ~/.local/share/interlingua]"
     )]
     data_dir: Option<std::path::PathBuf>,
     #[arg(

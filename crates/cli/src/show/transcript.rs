@@ -182,9 +182,10 @@ impl<W: Write> Transcript<W> {
                     )?;
                 }
                 // The detail of a status has the same information as its data, except for the steps of a plan.
-                ContentPart::Json { json } if item.kind == ItemKind::Status => {
+                ContentPart::Json { json } if item.status_label() == Some(&StatusLabel::Plan) => {
                     self.write_plan_steps(depth + 1, json)?;
                 }
+                ContentPart::Json { .. } if item.kind == ItemKind::Status => {}
                 ContentPart::Json { json } => {
                     self.write_line(depth + 1, TextRole::Dim, &truncate(&json.to_string(), MAX_ARGUMENT_CHARS))?;
                 }
@@ -246,7 +247,7 @@ impl<W: Write> Transcript<W> {
         Ok(())
     }
 
-    /// Writes the steps of a plan, one per line; nothing for other data.
+    /// Writes the steps of a plan, one per line; nothing for invalid data.
     fn write_plan_steps(&mut self, depth: usize, json: &serde_json::Value) -> io::Result<()> {
         let Some(Ok(StatusData::Plan(plan))) = StatusData::decode(&StatusLabel::Plan, json) else { return Ok(()) };
         for step in plan.steps {

@@ -188,7 +188,7 @@ fn show_prints_the_same_for_a_log_and_its_events() {
     let events = run_with(&["convert", "-"], log().as_bytes()).stdout;
     assert_eq!(run_with(&["show", "-"], events.as_bytes()).stdout, expected);
     let refused = run_with(&["convert", "-"], events.as_bytes());
-    assert_one_line(&refused, 2, "universal event stream already");
+    assert_one_line(&refused, 2, "already a universal event stream");
 }
 
 #[test]
