@@ -115,7 +115,7 @@ impl ReplayOptions {
                 Err(format!("speed `step` needs a socket: give --step SOCKET, or {RECORDING_VARIABLE}_STEP=SOCKET"))
             }
             Self { state_file: Some(_), start_turn: Some(_), .. } => {
-                Err("a state file and a turn conflict, because both say where to start: give only one".to_owned())
+                Err("--state and --turn both set the starting point; use only one".to_owned())
             }
             Self { start_turn: Some(0), .. } => Err("turn 0: the first turn is 1".to_owned()),
             _ => Ok(()),

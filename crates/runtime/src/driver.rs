@@ -256,7 +256,7 @@ pub enum ServeOutcome {
 #[non_exhaustive]
 pub enum ServeError {
     /// The agent's program was not found. The running turn fails; the next message tries again.
-    #[error("{agent} is not installed: `{command}` installs it")]
+    #[error("{agent} is not installed; run `{command}`")]
     NotInstalled {
         /// The agent.
         agent: &'static str,

@@ -11,7 +11,7 @@ pub enum RuntimeError {
     #[error("{}", .0.detail)]
     InvalidRequest(InvalidRequest),
     /// There is no agent with this name.
-    #[error("there is no agent `{agent}`: expected one of {}", known.join(", "))]
+    #[error("unknown agent `{agent}`; expected one of {}", known.join(", "))]
     UnsupportedAgent {
         /// The unknown name.
         agent: String,
@@ -19,7 +19,7 @@ pub enum RuntimeError {
         known: Vec<&'static str>,
     },
     /// The agent has no such mode.
-    #[error("{agent} has no {field} `{mode}`: expected one of {}", known.join(", "))]
+    #[error("{agent} has no {field} `{mode}`; expected one of {}", known.join(", "))]
     ModeNotSupported {
         /// The agent.
         agent: &'static str,
@@ -31,7 +31,7 @@ pub enum RuntimeError {
         known: Vec<String>,
     },
     /// The agent's program was not found.
-    #[error("{agent} is not installed: `{command}` installs it")]
+    #[error("{agent} is not installed; run `{command}`")]
     AgentNotInstalled {
         /// The agent.
         agent: &'static str,

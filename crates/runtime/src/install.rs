@@ -181,7 +181,7 @@ impl Installation {
         match spec.agent_version.as_deref() {
             Some(version) if self.find_version(version).is_none() => {
                 let (agent, command) = (self.agent.id(), install_command(self.agent, Some(version)));
-                let detail = format!("{agent} {version} is not installed: `{command}` installs it");
+                let detail = format!("{agent} {version} is not installed; run `{command}`");
                 Err(Refusal::field("agentVersion", detail))
             }
             _ => Ok(()),
@@ -301,7 +301,7 @@ impl Installation {
         self.verify(&staging.0, &spec).await?;
         staging.publish(&self.folder().join(&version))?;
         self.make_current(&version)?;
-        self.find_installed(&version).ok_or_else(|| format!("{spec} was installed, but its program was removed again"))
+        self.find_installed(&version).ok_or_else(|| format!("{spec} was installed, but its program has disappeared"))
     }
 
     /// The package that has the wanted version, and the exact version. An agent may be published under several names.
@@ -310,7 +310,9 @@ impl Installation {
         for package in self.agent.descriptor().npm_packages() {
             match npm.resolve(&format!("{package}@{wanted}")).await {
                 Ok(version) if is_version(&version) => return Ok((package, version)),
-                Ok(version) => return Err(format!("npm named {version:?} as the version of {package}@{wanted}")),
+                Ok(version) => {
+                    return Err(format!("npm reported an invalid version {version:?} for {package}@{wanted}"));
+                }
                 Err(NpmError::NoSuchVersion(_)) => missing.push(format!("{package}@{wanted}")),
                 Err(error) => return Err(error.into_message()),
             }

@@ -33,7 +33,7 @@ const LARGE_MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct RuntimeOptions {
     /// Whether creating a session installs its agent if it is missing.
     pub auto_install: bool,
-    /// How long an agent may take to end an interrupted turn before its process is ended.
+    /// How long an agent may take to end an interrupted turn before its connection is closed.
     pub interrupt_grace: Duration,
     /// How long a driver may take to end its agent before its task is aborted.
     pub stop_grace: Duration,

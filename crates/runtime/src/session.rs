@@ -77,7 +77,7 @@ async fn report_full_storage(runtime: &Runtime, session: Session, reason: &Store
     match SessionActor::load_after_full_storage(runtime, session, reason).await {
         Ok(_) | Err(RuntimeError::SessionEnded(_) | RuntimeError::SessionNotFound(_)) => {}
         Err(error) => {
-            tracing::error!(session = %id, %error, "cannot store that the session ran out of space; its next start does");
+            tracing::error!(session = %id, %error, "cannot record that the session ran out of space; retrying when it is next loaded");
         }
     }
 }
@@ -304,7 +304,7 @@ impl SessionActor {
         if self.interrupt.is_some() {
             let grace_ms = self.runtime.shared.options.interrupt_grace.as_millis();
             let (session, agent) = (&self.session.id, self.driver.id());
-            tracing::warn!(%session, agent, grace_ms, "agent ignored the interrupt; ending its process");
+            tracing::warn!(%session, agent, grace_ms, "agent did not stop after the interrupt; closing its connection");
             return self.abort_turn().await;
         }
         // The next round of the main loop stops an idle agent.

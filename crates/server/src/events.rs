@@ -192,8 +192,8 @@ fn check_cursor(session: &Session, after: u64) -> Result<(), Problem> {
         return Ok(());
     }
     let detail = format!(
-        "offset {after} is beyond the session's last event {last}; the session was created again since, so read it from \
-         the start"
+        "offset {after} is beyond the session's last event {last}; the session may have been deleted and created \
+         again; read it from the start"
     );
     Err(Problem::new(ProblemKind::CursorGone, detail).session(&session.id).details(json!({ "lastSequence": last })))
 }

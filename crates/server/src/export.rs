@@ -100,7 +100,7 @@ pub(crate) async fn export(
         headers.insert(CONTENT_DISPOSITION, disposition);
     }
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // A browser that shows the file anyway gives it no origin, and runs no script in it.
+    // If a browser renders the file anyway, it gets an opaque origin and no scripts.
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));
     Ok(response)
 }

@@ -18,7 +18,7 @@ use interlingua_inspector::{File, INDEX};
 const PAGE_POLICY: &str = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'";
 
-const NOT_BUILT: &str = "The inspector is not part of this program: run `cargo xtask inspector`, which needs Node 20, and build it again.\n";
+const NOT_BUILT: &str = "This build does not include the inspector: run `cargo xtask inspector`, which needs Node 20.19 or newer, then rebuild `interlingua`.\n";
 
 /// `/ui`: the page is a folder.
 pub(crate) async fn redirect() -> Redirect {

@@ -50,7 +50,7 @@ problem_kinds! {
     /// The agent does not have this mode.
     ModeNotSupported = "mode_not_supported", BAD_REQUEST, "Mode not supported";
     /// The token is missing or wrong.
-    TokenInvalid = "token_invalid", UNAUTHORIZED, "Token invalid";
+    TokenInvalid = "token_invalid", UNAUTHORIZED, "Invalid token";
     /// The request comes from a foreign web page, or its Host is not a loopback name.
     ForbiddenOrigin = "forbidden_origin", FORBIDDEN, "Forbidden origin";
     /// The client is an agent of this server.
@@ -88,7 +88,7 @@ problem_kinds! {
     /// The agent's process exited or cannot be reached.
     AgentProcessExited = "agent_process_exited", BAD_GATEWAY, "Agent process exited";
     /// The agent could not be installed.
-    InstallFailed = "install_failed", BAD_GATEWAY, "Install failed";
+    InstallFailed = "install_failed", BAD_GATEWAY, "Installation failed";
     /// The body of the request was cut off.
     StreamError = "stream_error", BAD_GATEWAY, "Stream error";
     /// The agent did not answer in time. 408 if the client did not send the body in time.

@@ -13,8 +13,8 @@ use crate::{
     stored_chunk,
 };
 
-/// Maximum number of complaints of `SQLite` that are reported.
-const MAX_COMPLAINTS: u32 = 20;
+/// Maximum number of integrity errors that are reported.
+const MAX_INTEGRITY_ERRORS: u32 = 20;
 /// How much is read at once. A row is as long as its longest event.
 const READ_LIMITS: ReadLimits = ReadLimits { max_events: 1024, max_bytes: 4 * 1024 * 1024 };
 
@@ -62,7 +62,7 @@ pub fn repair(data_dir: &Path) -> Result<CheckReport, OpenError> {
     if !had_log && log_marker::needs_log(&connection).map_err(|error| OpenError::from_sqlite(&file, error))? {
         report.issues.push("the write-ahead log is missing; the latest sessions and events are lost".to_owned());
     }
-    if !integrity_complaints(&connection).is_empty() {
+    if !find_integrity_errors(&connection).is_empty() {
         let moved_to;
         (connection, moved_to) = rebuild::rebuild(connection, &file)?;
         report.moved_to = Some(moved_to);
@@ -78,7 +78,7 @@ fn failed(file: &Path, error: StoreError) -> OpenError {
 }
 
 fn inspect(connection: &Connection) -> Result<CheckReport, StoreError> {
-    let mut report = CheckReport { issues: integrity_complaints(connection), ..CheckReport::default() };
+    let mut report = CheckReport { issues: find_integrity_errors(connection), ..CheckReport::default() };
     for (session, id, event_count) in sessions(connection)? {
         report.sessions += 1;
         report.events += event_count;
@@ -96,13 +96,13 @@ fn inspect(connection: &Connection) -> Result<CheckReport, StoreError> {
 }
 
 /// What `SQLite` finds wrong with the database file.
-fn integrity_complaints(connection: &Connection) -> Vec<String> {
-    let complaints = || -> rusqlite::Result<Vec<String>> {
-        let mut statement = connection.prepare(&format!("PRAGMA integrity_check({MAX_COMPLAINTS})"))?;
+fn find_integrity_errors(connection: &Connection) -> Vec<String> {
+    let run_check = || -> rusqlite::Result<Vec<String>> {
+        let mut statement = connection.prepare(&format!("PRAGMA integrity_check({MAX_INTEGRITY_ERRORS})"))?;
         statement.query_map([], |row| row.get::<_, String>(0))?.collect()
     };
-    match complaints() {
-        Ok(complaints) => complaints.into_iter().filter(|complaint| complaint != "ok").collect(),
+    match run_check() {
+        Ok(errors) => errors.into_iter().filter(|error| error != "ok").collect(),
         Err(error) => vec![error.to_string()],
     }
 }

@@ -354,7 +354,7 @@ fn status_body(item: &Item) -> EntryBody {
                 status.label = label.to_string();
                 status.detail.clone_from(detail);
             }
-            ContentPart::Json { json } => {
+            ContentPart::Json { json } if item.status_label() == Some(&StatusLabel::Plan) => {
                 if let Some(Ok(StatusData::Plan(plan))) = StatusData::decode(&StatusLabel::Plan, json) {
                     status.steps = plan.steps;
                 }

@@ -31,7 +31,7 @@ pub fn sanitize_line(text: &str) -> String {
     sanitize(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Appends text with the characters escaped that have a meaning in HTML.
+/// Appends text with HTML special characters escaped.
 pub(crate) fn push_escaped(out: &mut String, text: &str) {
     for character in text.chars() {
         match character {

@@ -113,7 +113,7 @@ impl<R: BufRead> Reader<R> {
         Self::with_max_line_bytes(input, MAX_LINE_BYTES)
     }
 
-    /// Like [`new`](Self::new), with another limit than [`MAX_LINE_BYTES`] for the size of a line.
+    /// Like [`new`](Self::new), with a limit other than [`MAX_LINE_BYTES`] for the size of a line.
     ///
     /// # Errors
     ///

@@ -189,9 +189,9 @@ impl InstalledAgent for CodexAgent {
     /// Codex ignores other options when it resumes a thread that its server still has in memory.
     fn refuse_change(&self, field: SessionOption) -> Option<&'static str> {
         Some(match field {
-            SessionOption::Model => "codex keeps the model with which it has opened the thread; create another session",
+            SessionOption::Model => "Codex cannot change the model of an open thread; create a new session",
             SessionOption::PermissionMode => {
-                "codex keeps the permission mode with which it has opened the thread; create another session"
+                "Codex cannot change the permission mode of an open thread; create a new session"
             }
         })
     }

@@ -94,7 +94,7 @@ fn help() -> Vec<Step> {
     for (name, description, _) in COMMANDS {
         text.extend(["- `", name, "`: ", description, "\n"]);
     }
-    text.push_str("- `end`: ends the session\n\nAnything else I repeat.");
+    text.push_str("- `end`: ends the session\n\nI repeat anything else.");
     vec![Step::Say(text)]
 }
 
@@ -236,7 +236,7 @@ fn unparsed() -> Vec<Step> {
 
 fn demo() -> Vec<Step> {
     let parts = [markdown(), reasoning(), tool(), status(), image(), unknown(), permission(), question(), unparsed()];
-    let mut steps = vec![Step::Say("I do everything I can.".to_owned())];
+    let mut steps = vec![Step::Say("I'll run through everything I can do.".to_owned())];
     steps.extend(parts.into_iter().flatten());
     steps.push(Step::Error(mock_error(true)));
     steps.push(Step::Say("That was all.".to_owned()));

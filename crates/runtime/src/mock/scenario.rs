@@ -182,9 +182,18 @@ impl Status {
             (Some(StatusData::Plan(plan)), _) => Note::plan(plan.steps),
             (None, StatusLabel::Hook) => Note::hook(detail.unwrap_or_default()),
             (None, StatusLabel::Notice) => Note::notice(detail.unwrap_or_default()),
-            (_, label) => {
-                let expected = "retry, compaction, plan, rate_limit, model_changed, mode_changed, hook, task or notice";
-                return Err(format!("a scenario cannot use status `{label:?}`: expected {expected}"));
+            (
+                None,
+                label @ (StatusLabel::Retry
+                | StatusLabel::Compaction
+                | StatusLabel::ModelChanged
+                | StatusLabel::ModeChanged
+                | StatusLabel::RateLimit
+                | StatusLabel::Task
+                | StatusLabel::Plan),
+            ) => return Err(format!("status `{label}` needs `json`")),
+            (None, label @ (StatusLabel::LateResult | StatusLabel::Unknown(_))) => {
+                return Err(format!("a scenario cannot use status `{label}`"));
             }
         })
     }

@@ -73,7 +73,7 @@ impl Supervisor {
         match timeout(START_TIMEOUT, self.try_start(program)).await {
             Ok(Ok(started)) => started.map_err(failed),
             Ok(Err(error)) => Err(failed(format!("supervisor {} failed: {error}", self.program.display()))),
-            Err(_) => Err(failed(format!("the supervisor did not report within {START_TIMEOUT:?}"))),
+            Err(_) => Err(failed(format!("the supervisor did not start the agent within {START_TIMEOUT:?}"))),
         }
     }
 

@@ -117,12 +117,12 @@ async fn stdin_is_closed_after_the_queued_lines() {
 }
 
 /// A descendant that ignores SIGTERM, in its own session, whose parent exits.
-const STUBBORN: &str =
+const IGNORES_SIGTERM: &str =
     "setsid sh -c 'trap \"\" TERM; echo $$; exec 1>&-; while :; do sleep 0.05; done' & exec sleep 60";
 
 #[tokio::test]
 async fn dropping_a_process_kills_all_descendants() {
-    let mut process = start(STUBBORN).await;
+    let mut process = start(IGNORES_SIGTERM).await;
     let stubborn = pid(&read_line(&mut process).await);
     drop(process);
     wait_until_gone(stubborn).await;
@@ -130,7 +130,7 @@ async fn dropping_a_process_kills_all_descendants() {
 
 #[tokio::test]
 async fn all_descendants_are_gone_when_a_terminated_process_reports_its_exit() {
-    let mut process = start(STUBBORN).await;
+    let mut process = start(IGNORES_SIGTERM).await;
     let stubborn = pid(&read_line(&mut process).await);
     process.terminate().await;
     assert!(matches!(read_to_exit(&mut process).await.as_slice(), [Input::Exit { code: Some(-15) }]));

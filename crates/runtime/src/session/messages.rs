@@ -83,7 +83,7 @@ impl SessionActor {
         if is_current || !self.runtime.shared.store.cancel_message(self.session.key, id).await? {
             return Err(RuntimeError::message_begun(self.session.id.clone()));
         }
-        // Whoever waits for its turn learns that there will be none.
+        // Dropping the senders tells waiters that the turn will not start.
         self.turn_waiters.remove(&id);
         Ok(())
     }

@@ -51,6 +51,8 @@ impl SessionActor {
             let spec = SessionSpec::from_stored(&self.session, &self.config, &self.secrets);
             self.connection = Some(Connection::open(self.driver.clone(), spec));
         }
+        let (session, agent) = (&self.session.id, self.driver.id());
+        tracing::debug!(%session, agent, "sending a message to the agent");
         // If the driver does not receive commands any more, its result arrives next.
         self.send_command(DriverCommand::SendMessage(message));
     }
@@ -103,6 +105,7 @@ impl SessionActor {
 
     /// Handles the end of [`Driver::serve`](crate::driver::Driver::serve).
     pub(super) fn finish_serve(&mut self, result: ServeResult) {
+        tracing::debug!(session = %self.session.id, agent = self.driver.id(), ?result, "driver stopped");
         match result {
             Err(ServeError::SessionLost(reason)) => {
                 self.add_message_to_stream();
@@ -209,13 +212,17 @@ impl SessionActor {
                 self.session.native_session_id.clone_from(&event.native_session_id);
             }
             match &event.data {
-                EventData::TurnStarted(_) => {
+                EventData::TurnStarted(started) => {
+                    let turn = &started.turn_id;
+                    tracing::debug!(session = %self.session.id, turn, sequence = event.sequence, "turn started");
                     self.phase = Phase::Turn;
                     if let Some(current) = &mut self.current_message {
                         current.turn_starts_after.get_or_insert(event.sequence - 1);
                     }
                 }
-                EventData::TurnEnded(_) => {
+                EventData::TurnEnded(ended) => {
+                    let (session, turn, status) = (&self.session.id, &ended.turn_id, &ended.status);
+                    tracing::debug!(%session, turn, %status, sequence = event.sequence, "turn ended");
                     self.phase = Phase::Idle;
                     self.replies = Replies::default();
                     self.idle_since = Instant::now();

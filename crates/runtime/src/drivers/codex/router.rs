@@ -169,8 +169,9 @@ impl Router {
     fn handle_unrouted(&mut self, header: LineHeader<'_>, input: &Input, deliveries: &mut Deliveries) {
         let routed = |header: LineHeader<'_>| RoutedInput { input: input.clone(), event: header.into_event() };
         match (&header.kind, header.thread.as_deref()) {
-            // The subscriber that made the request is gone.
-            (LineKind::Answer { .. }, _) => {}
+            (LineKind::Answer { id, .. }, _) => {
+                tracing::debug!(agent = "codex", ?id, "dropping the answer to a request of a session that is gone");
+            }
             (LineKind::Request { method, id }, None) => {
                 deliveries.refusals.extend(parse_id(id).map(|id| refuse_unsupported(id, method)));
             }
@@ -178,7 +179,7 @@ impl Router {
                 tracing::warn!(agent = "codex", %method, thread, "refusing a request for a thread without a session");
                 deliveries
                     .refusals
-                    .extend(parse_id(id).map(|id| refuse_invalid(id, "this thread has no host any more")));
+                    .extend(parse_id(id).map(|id| refuse_invalid(id, "no session is attached to this thread")));
             }
             (LineKind::Notification(method), None) => {
                 let is_kept = STARTUP_NOTICES.contains(&&**method) && self.startup_notices.len() < MAX_STARTUP_NOTICES;
@@ -190,7 +191,10 @@ impl Router {
             }
             (LineKind::Unknown, _) => self.broadcast(&routed(header), deliveries),
             (_, Some(thread)) => {
-                if !self.abandoned.contains(thread) {
+                if self.abandoned.contains(thread) {
+                    tracing::debug!(agent = "codex", thread, "dropping a line for a thread whose session is gone");
+                } else {
+                    tracing::debug!(agent = "codex", thread, "holding a line until its thread is known");
                     self.hold(thread.to_owned(), routed(header));
                 }
             }

@@ -79,7 +79,7 @@ impl AppServer {
                 tracing::warn!(
                     agent = "codex",
                     reason,
-                    "login with the API key of the environment failed; check the key"
+                    "cannot log in with the API key from the environment; check CODEX_API_KEY or OPENAI_API_KEY"
                 );
             }
         }

@@ -293,7 +293,7 @@ async fn the_error_for_a_missing_agent_has_the_install_command() {
     };
     let test = TestRuntime::in_folder(TempDir::new().unwrap(), vec![Arc::new(driver)]);
     let error = test.runtime.create("s".into(), new_session()).await.unwrap_err();
-    assert_eq!(error.to_string(), "odd is not installed: `interlingua agents install odd` installs it");
+    assert_eq!(error.to_string(), "odd is not installed; run `interlingua agents install odd`");
     let error = test.runtime.install("odd", InstallOptions::default()).await.unwrap_err();
     assert!(matches!(error, RuntimeError::InstallFailed { .. }), "{error:?}");
     let error = test.runtime.models("odd").await.unwrap_err();
