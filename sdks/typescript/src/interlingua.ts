@@ -98,7 +98,7 @@ export class Interlingua {
       } else if (info.state === "failed" || (info.state === "none" && polls > 0)) {
         throw new InterlinguaError({
           type: "urn:interlingua:error:install_failed",
-          title: "Install failed",
+          title: "Installation failed",
           status: 502,
           detail: info.message ?? `the server was restarted while it installed ${agent}; install it again`,
           agent,

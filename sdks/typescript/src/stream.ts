@@ -42,7 +42,7 @@ async function* readFrames(response: Response, idleTimeoutMs: number, signal?: A
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", stop);
-    // Nobody waits for the peer to notice.
+    // Do not wait for the peer.
     void reader.cancel().catch(() => {});
   }
 }

@@ -192,7 +192,7 @@ export class Turn implements AsyncIterable<UniversalEvent>, PromiseLike<TurnResu
       }
     } finally {
       this.#consumers.delete(consumer);
-      // Nobody reads: the connection is closed, and opened again where it stopped if somebody comes.
+      // No readers are left: close the connection. The next reader reopens it where it stopped.
       if (!this.#hasReaders()) this.#connection?.abort();
     }
   }
