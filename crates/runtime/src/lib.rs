@@ -76,7 +76,9 @@ pub use interlingua_store::SessionState;
 pub use mcp::{McpServer, McpServers};
 pub use message::IncomingMessage;
 pub use permission_mode::PermissionMode;
-pub use process::{AgentSockets, Supervisor, has_running_agents, supervise};
+#[cfg(target_os = "linux")]
+pub use process::{SocketOwner, SocketOwners};
+pub use process::{Supervisor, has_running_agents, supervise};
 pub use runtime::{CreatedSession, Runtime, RuntimeOptions, SentMessage, check_session_id};
 pub use secrets::{McpSecrets, SessionSecrets};
 pub use session_status::SessionStatus;

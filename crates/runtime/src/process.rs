@@ -27,6 +27,8 @@ mod agent_processes;
 mod control;
 mod descendants;
 mod lines;
+#[cfg(target_os = "linux")]
+mod socket_owners;
 mod supervise;
 mod supervisor;
 #[cfg(all(test, target_os = "linux"))]
@@ -47,9 +49,11 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::driver_output::{OutputBatch, OutputSender};
 use agent_processes::RunningSupervisor;
-pub use agent_processes::{AgentSockets, has_running_agents};
+pub use agent_processes::has_running_agents;
 use control::{ControlSender, ReportReceiver};
 use lines::{Lines, Source};
+#[cfg(target_os = "linux")]
+pub use socket_owners::{SocketOwner, SocketOwners};
 pub use supervise::supervise;
 pub(crate) use supervisor::Program;
 #[cfg(all(test, target_os = "linux"))]

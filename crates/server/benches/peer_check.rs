@@ -1,5 +1,5 @@
 //! What the check for agents costs a connection: the time of one request on a new connection, without agents and with 20
-//! that run.
+//! that run, from a process that connected before and from one that was just started.
 //!
 //! `cargo bench -p interlingua-server --bench peer_check [-- PROGRAM]`. `PROGRAM` is a shell command that stands for an
 //! agent and runs until its standard input is closed, by default a shell with one child. `node -e
@@ -12,21 +12,26 @@ use std::time::{Duration, Instant};
 
 use interlingua_client::{Client, CreateSessionRequest, MessageRequest};
 use interlingua_runtime::mock::MockDriver;
-use interlingua_runtime::{
-    AgentSockets, LaunchConfig, Runtime, RuntimeOptions, Supervisor, drivers, has_running_agents, supervise,
-};
+use interlingua_runtime::{LaunchConfig, Runtime, RuntimeOptions, Supervisor, drivers, has_running_agents, supervise};
 use interlingua_server::{Access, ServerConfig, serve};
 use interlingua_store::{Store, StoreOptions};
 use tokio::net::TcpListener;
 
 const AGENTS: usize = 20;
 const REQUESTS: usize = 1000;
+const NEW_PROCESSES: usize = 200;
 const SUPERVISE: &str = "supervise";
+const CONNECT: &str = "connect";
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     if arguments.first().is_some_and(|first| first == SUPERVISE) {
         return supervise().expect("the supervisor failed");
+    }
+    if let [command, address] = arguments.as_slice()
+        && command == CONNECT
+    {
+        return println!("{}", request(address.parse().unwrap()).as_nanos());
     }
     let script = arguments.first().map_or("cat >/dev/null & wait", String::as_str);
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -50,6 +55,7 @@ async fn run(script: &str) {
     measure().await;
     assert!(!has_running_agents());
     let before = measure().await;
+    let new_before = measure_new_processes(address).await;
     let client = Client::builder(format!("http://{address}")).build().unwrap();
     for agent in 0..AGENTS {
         let id = format!("agent-{agent}");
@@ -58,21 +64,17 @@ async fn run(script: &str) {
     }
     // Programs take a moment to start.
     tokio::time::sleep(Duration::from_secs(3)).await;
-    let scan = Instant::now();
-    let sockets = AgentSockets::scan();
-    let scan = scan.elapsed();
-    assert!(!sockets.has_no_agents(), "the agents do not run");
+    assert!(has_running_agents());
     let with_agents = measure().await;
-    println!("{REQUESTS} requests on new connections, median and 99th percentile");
-    for (name, (median, slow)) in [("no agents", before), ("20 agents", with_agents)] {
-        println!("{name:>12}: {:>8.1} µs {:>8.1} µs", micros(median), micros(slow));
+    let new_with_agents = measure_new_processes(address).await;
+    println!("one request on a new connection, median and 99th percentile");
+    let from_new = (new_before, new_with_agents);
+    for (client, (before, with_agents)) in [("one process", (before, with_agents)), ("new processes", from_new)] {
+        for (agents, (median, slow)) in [("no agents", before), ("20 agents", with_agents)] {
+            println!("{client:>14}, {agents}: {:>8.1} µs {:>8.1} µs", micros(median), micros(slow));
+        }
+        println!("{client:>14}, the check: {:>8.1} µs", micros(with_agents.0.saturating_sub(before.0)));
     }
-    println!(
-        "{:>12}: {:>8.1} µs (one scan: {:.1} µs)",
-        "check",
-        micros(with_agents.0.saturating_sub(before.0)),
-        micros(scan)
-    );
     runtime.shutdown().await;
 }
 
@@ -82,18 +84,33 @@ fn micros(duration: Duration) -> f64 {
 
 /// Sends requests, each on a new connection. Returns the median and the 99th percentile of their times.
 fn measure(address: SocketAddr) -> (Duration, Duration) {
-    let mut times: Vec<Duration> = (0..REQUESTS)
-        .map(|_| {
-            let started = Instant::now();
-            let mut stream = TcpStream::connect(address).unwrap();
-            stream.write_all(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
-            let mut answer = Vec::new();
-            stream.read_to_end(&mut answer).unwrap();
-            let elapsed = started.elapsed();
-            assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
-            elapsed
-        })
-        .collect();
+    percentiles((0..REQUESTS).map(|_| request(address)).collect())
+}
+
+/// The same, but each request comes from a process of its own, which measures it.
+async fn measure_new_processes(address: SocketAddr) -> (Duration, Duration) {
+    let mut times = Vec::new();
+    for _ in 0..NEW_PROCESSES {
+        let program = std::env::current_exe().unwrap();
+        let output =
+            tokio::process::Command::new(program).args([CONNECT, &address.to_string()]).output().await.unwrap();
+        times.push(Duration::from_nanos(String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()));
+    }
+    percentiles(times)
+}
+
+fn percentiles(mut times: Vec<Duration>) -> (Duration, Duration) {
     times.sort_unstable();
-    (times[REQUESTS / 2], times[REQUESTS * 99 / 100])
+    (times[times.len() / 2], times[times.len() * 99 / 100])
+}
+
+fn request(address: SocketAddr) -> Duration {
+    let started = Instant::now();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let elapsed = started.elapsed();
+    assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+    elapsed
 }

@@ -7,16 +7,15 @@
 
 #[cfg(target_os = "linux")]
 use std::net::SocketAddr;
-use std::sync::Arc;
+#[cfg(target_os = "linux")]
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 #[cfg(target_os = "linux")]
-use interlingua_runtime::{AgentSockets, has_running_agents};
+use interlingua_runtime::{SocketOwner, SocketOwners, has_running_agents};
 use tokio::net::TcpStream;
 #[cfg(target_os = "linux")]
-use tokio::sync::Mutex;
-#[cfg(target_os = "linux")]
-use tokio::time::Instant;
+use tokio::sync::oneshot;
 
 use crate::problem::{Problem, ProblemKind};
 #[cfg(target_os = "linux")]
@@ -35,17 +34,29 @@ pub(crate) enum Peer {
     Unknown,
 }
 
-/// When a scan of the agents' sockets started, and its result.
-#[cfg(target_os = "linux")]
-type Scan = (Instant, Arc<AgentSockets>);
-
 /// Checks the peers of connections. Cloning copies a pointer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PeerCheck {
     #[cfg(target_os = "linux")]
-    last_scan: Arc<Mutex<Option<Scan>>>,
-    #[cfg(not(target_os = "linux"))]
-    _none: Arc<()>,
+    shared: Arc<Shared>,
+}
+
+#[cfg(target_os = "linux")]
+#[derive(Debug, Default)]
+struct Shared {
+    owners: SocketOwners,
+    /// Held by the task that carries out checks.
+    turn: tokio::sync::Mutex<()>,
+    /// Checks that wait for their turn. They are carried out together, so that each process is examined once for all.
+    waiting: Mutex<Vec<Check>>,
+}
+
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+struct Check {
+    peer: SocketAddr,
+    local: SocketAddr,
+    result: oneshot::Sender<Peer>,
 }
 
 #[cfg(target_os = "linux")]
@@ -59,18 +70,21 @@ impl PeerCheck {
             // The connection is gone.
             return Peer::Unknown;
         };
-        let accepted = Instant::now();
-        let mut last_scan = self.last_scan.lock().await;
-        // Connections that waited for a scan to end share the next one.
-        let shared = last_scan.clone().filter(|(started, _)| *started > accepted);
-        let result = tokio::task::spawn_blocking(move || {
-            let scan = || (Instant::now(), Arc::new(AgentSockets::scan()));
-            let (started, agents) = shared.unwrap_or_else(scan);
-            (identify(peer, local, &agents), started, agents)
-        });
-        let Ok((identified, started, agents)) = result.await else { return Peer::Unknown };
-        *last_scan = Some((started, agents));
-        identified
+        let (sender, mut result) = oneshot::channel();
+        self.shared.waiting().push(Check { peer, local, result: sender });
+        tokio::select! {
+            biased;
+            // Another task has carried out this check, too.
+            checked = &mut result => checked.unwrap_or(Peer::Unknown),
+            _turn = self.shared.turn.lock() => {
+                let shared = Arc::clone(&self.shared);
+                // If this task ends meanwhile, the results are still sent.
+                if tokio::task::spawn_blocking(move || shared.check_waiting()).await.is_err() {
+                    return Peer::Unknown;
+                }
+                result.await.unwrap_or(Peer::Unknown)
+            }
+        }
     }
 }
 
@@ -83,24 +97,59 @@ impl PeerCheck {
 }
 
 #[cfg(target_os = "linux")]
-fn identify(peer: SocketAddr, local: SocketAddr, agents: &AgentSockets) -> Peer {
-    if agents.has_no_agents() {
-        return Peer::Client;
+impl Shared {
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Vec<Check>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    match find_connected(peer, local) {
-        // The process has closed the socket already, or hides it from the lookup.
-        Ok(Some(LocalSocket { inode: 0, .. })) => Peer::Unknown,
-        Ok(Some(socket)) if agents.contains(socket.inode) => Peer::Agent,
-        Ok(Some(socket)) => {
-            let may_be_hidden = agents.has_unreadable_process() && socket.user == rustix::process::geteuid().as_raw();
-            if may_be_hidden && !agents.is_open_elsewhere(socket.inode) { Peer::Unknown } else { Peer::Client }
+
+    /// Carries out all checks that wait.
+    fn check_waiting(&self) {
+        let checks = std::mem::take(&mut *self.waiting());
+        let own_user = rustix::process::geteuid();
+        let mut searched = Vec::new();
+        for check in checks {
+            match find_connected(check.peer, check.local) {
+                // The process has closed the socket already, or hides it from the lookup.
+                Ok(Some(LocalSocket { inode: 0, .. })) => check.answer(Peer::Unknown),
+                // Processes of other users can be examined by root only.
+                Ok(Some(socket)) if socket.user == own_user.as_raw() || own_user.is_root() => {
+                    searched.push((check, socket));
+                }
+                Ok(Some(_)) => check.answer(Peer::Client),
+                Ok(None) => check.answer_by_address(),
+                Err(error) => {
+                    tracing::warn!(%error, peer = %check.peer, "cannot find out which process opened a connection");
+                    check.answer_by_address();
+                }
+            }
         }
-        Ok(None) if is_local(peer.ip()) => Peer::Unknown,
-        Ok(None) => Peer::Client,
-        Err(error) => {
-            tracing::warn!(%error, %peer, "cannot find out which process opened a connection");
-            if is_local(peer.ip()) { Peer::Unknown } else { Peer::Client }
+        if searched.is_empty() {
+            return;
         }
+        let inodes: Vec<u64> = searched.iter().map(|(_, socket)| socket.inode).collect();
+        let owners = self.owners.find(&inodes);
+        for (check, socket) in searched {
+            check.answer(match owners.get(&socket.inode) {
+                Some(SocketOwner::Agent) => Peer::Agent,
+                Some(SocketOwner::Other) => Peer::Client,
+                None if socket.user == own_user.as_raw() => Peer::Unknown,
+                None => Peer::Client,
+            });
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Check {
+    fn answer(self, peer: Peer) {
+        // The connection may be gone.
+        let _ = self.result.send(peer);
+    }
+
+    /// Answers a check whose socket was not found on this machine.
+    fn answer_by_address(self) {
+        let peer = if is_local(self.peer.ip()) { Peer::Unknown } else { Peer::Client };
+        self.answer(peer);
     }
 }
 

@@ -1,0 +1,257 @@
+//! Finds the process that has a socket open, and whether it belongs to an agent.
+//!
+//! A program that connects to the server is usually one that connected before, or one that was started just now. So the
+//! processes in which sockets were found lately are searched first, then all others, the newest first. The agents with
+//! their many processes need not be searched at all.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError};
+use std::{fs, io};
+
+use rustix::fs::{CWD, Mode, OFlags, RawDir, openat, readlinkat_raw};
+
+use super::agent_processes::is_supervisor;
+
+/// Number of processes that are searched first.
+const MAX_RECENT: usize = 16;
+
+/// How often all processes are searched for a socket: it may pass from one process to another meanwhile.
+const SEARCHES: usize = 2;
+
+/// How often the ancestors of a process are read: one that exits meanwhile is replaced by another.
+const MAX_ANCESTRY_ATTEMPTS: usize = 8;
+
+/// Whose process has a socket open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketOwner {
+    /// A process of an agent.
+    Agent,
+    /// A process that belongs to no agent.
+    Other,
+}
+
+/// A process. Its pid may be used again after it, so the time of its start is part of its identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ProcessIdentity {
+    pid: u32,
+    /// In clock ticks since the machine started.
+    started: u64,
+}
+
+/// Finds the owners of sockets. Remembers in which processes it found some.
+#[derive(Debug, Default)]
+pub struct SocketOwners {
+    recent: Mutex<VecDeque<ProcessIdentity>>,
+}
+
+impl SocketOwners {
+    /// Finds the owners of sockets, given by their inodes. A socket that is open in no process that can be examined is
+    /// missing in the result.
+    #[must_use]
+    pub fn find(&self, inodes: &[u64]) -> HashMap<u64, SocketOwner> {
+        let mut search = Search { wanted: inodes.iter().copied().collect(), found: HashMap::new() };
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let is_same = |process: &ProcessIdentity| read_status(process.pid).is_some_and(|now| now.identity == *process);
+        recent.retain(is_same);
+        for process in &recent {
+            search.process(*process);
+        }
+        for _ in 0..SEARCHES {
+            for pid in processes_newest_first() {
+                if search.wanted.is_empty() {
+                    break;
+                }
+                if recent.iter().all(|process| process.pid != pid)
+                    && let Some(status) = read_status(pid)
+                    && search.process(status.identity)
+                {
+                    recent.push_front(status.identity);
+                }
+            }
+        }
+        recent.truncate(MAX_RECENT);
+        *self.recent.lock().unwrap_or_else(PoisonError::into_inner) = recent;
+        search.found
+    }
+}
+
+struct Search {
+    wanted: HashSet<u64>,
+    found: HashMap<u64, SocketOwner>,
+}
+
+impl Search {
+    /// Searches a process. Returns whether it belongs to no agent and has some of the sockets.
+    fn process(&mut self, process: ProcessIdentity) -> bool {
+        if self.wanted.is_empty() {
+            return false;
+        }
+        let mut open = Vec::new();
+        // A process that is gone or cannot be examined has no sockets that we could find.
+        let _ = read_sockets(process.pid, |inode| {
+            if self.wanted.contains(&inode) {
+                open.push(inode);
+            }
+            open.len() < self.wanted.len()
+        });
+        if open.is_empty() {
+            return false;
+        }
+        let owner = find_owner(process);
+        for inode in open {
+            self.wanted.remove(&inode);
+            self.found.insert(inode, owner);
+        }
+        owner == SocketOwner::Other
+    }
+}
+
+/// Whether a process descends from one of our supervisors. One whose ancestors cannot be read counts as an agent.
+fn find_owner(process: ProcessIdentity) -> SocketOwner {
+    for _ in 0..MAX_ANCESTRY_ATTEMPTS {
+        if let Some(owner) = walk_ancestors(process) {
+            return owner;
+        }
+    }
+    SocketOwner::Agent
+}
+
+/// Looks for a supervisor among a process and its ancestors. `None` if one of them exited meanwhile.
+fn walk_ancestors(process: ProcessIdentity) -> Option<SocketOwner> {
+    let (mut pid, mut child_started) = (process.pid, process.started);
+    loop {
+        if is_supervisor(pid) {
+            return Some(SocketOwner::Agent);
+        }
+        // 0 is the parent of the first process, and of one whose parent is outside of our container.
+        if pid <= 1 || pid == std::process::id() {
+            return Some(SocketOwner::Other);
+        }
+        let status = read_status(pid)?;
+        // A parent that is younger than its child took over the pid of another process.
+        if status.identity.started > child_started {
+            return None;
+        }
+        (pid, child_started) = (status.parent, status.identity.started);
+    }
+}
+
+struct ProcessStatus {
+    identity: ProcessIdentity,
+    parent: u32,
+}
+
+fn read_status(pid: u32) -> Option<ProcessStatus> {
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    parse_status(pid, &text)
+}
+
+/// Parses `/proc/PID/stat`. The name of the program comes second, in parentheses, and may contain any characters.
+fn parse_status(pid: u32, text: &[u8]) -> Option<ProcessStatus> {
+    let name_end = text.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(&text[name_end + 1..]).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    // Fields 4 and 22 of the line; the first of `rest` is field 3.
+    let parent = fields.nth(1)?.parse().ok()?;
+    let started = fields.nth(17)?.parse().ok()?;
+    Some(ProcessStatus { identity: ProcessIdentity { pid, started }, parent })
+}
+
+/// All processes, those with the highest pids first.
+fn processes_newest_first() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    let mut pids: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable_by(|left, right| right.cmp(left));
+    pids
+}
+
+/// Calls a function with the inode of every socket that a process has open, until it returns false.
+fn read_sockets(pid: u32, mut found: impl FnMut(u64) -> bool) -> io::Result<()> {
+    let folder = openat(CWD, format!("/proc/{pid}/fd"), OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut entries = [MaybeUninit::uninit(); 2048];
+    let mut entries = RawDir::new(&folder, &mut entries);
+    while let Some(entry) = entries.next() {
+        let mut target = [MaybeUninit::<u8>::uninit(); 64];
+        // `.` and `..` are no links, and a file may be closed meanwhile.
+        let Ok((target, _)) = readlinkat_raw(&folder, entry?.file_name(), &mut target[..]) else { continue };
+        let inode = target.strip_prefix(b"socket:[").and_then(|rest| rest.strip_suffix(b"]"));
+        if let Some(inode) = inode.and_then(|inode| std::str::from_utf8(inode).ok()?.parse().ok())
+            && !found(inode)
+        {
+            break;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::agent_processes::RunningSupervisor;
+    use std::io::{BufRead as _, BufReader};
+    use std::os::fd::{AsRawFd as _, OwnedFd};
+    use std::os::unix::fs::MetadataExt as _;
+    use std::os::unix::net::UnixStream;
+    use std::process::{Command, Stdio};
+
+    fn inode(socket: &UnixStream) -> u64 {
+        fs::metadata(format!("/proc/self/fd/{}", socket.as_raw_fd())).unwrap().ino()
+    }
+
+    /// Starts a shell that plays the supervisor. Its descendant has the socket open as its standard input.
+    fn start_shell(socket: UnixStream, script: &str) -> (std::process::Child, u32) {
+        let mut shell = Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::from(OwnedFd::from(socket)))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(shell.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        (shell, line.trim().parse().unwrap())
+    }
+
+    #[test]
+    fn a_socket_of_a_descendant_belongs_to_an_agent() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (our_inode, their_inode) = (inode(&ours), inode(&theirs));
+        let (mut shell, child) = start_shell(theirs, "exec 3<&0 </dev/null; sleep 60 & echo $!; wait");
+        let registered = RunningSupervisor::register(shell.id());
+        let owners = SocketOwners::default();
+        for _ in 0..2 {
+            let found = owners.find(&[our_inode, their_inode, u64::MAX]);
+            assert_eq!(
+                found,
+                HashMap::from([(our_inode, SocketOwner::Other), (their_inode, SocketOwner::Agent)]),
+                "the socket that does not exist must be missing"
+            );
+        }
+        assert_eq!(owners.recent.lock().unwrap().len(), 1, "agents are not remembered");
+        let child = rustix::process::Pid::from_raw(child.cast_signed()).unwrap();
+        rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
+        shell.wait().unwrap();
+        drop(registered);
+        assert_eq!(owners.find(&[their_inode]), HashMap::new());
+    }
+
+    #[test]
+    fn a_process_without_a_supervisor_is_another_client() {
+        let (_ours, theirs) = UnixStream::pair().unwrap();
+        let their_inode = inode(&theirs);
+        let (mut shell, _) = start_shell(theirs, "echo $$; exec sleep 60");
+        assert_eq!(SocketOwners::default().find(&[their_inode]), HashMap::from([(their_inode, SocketOwner::Other)]));
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+    }
+
+    #[test]
+    fn a_status_is_parsed_whatever_the_name_of_the_program() {
+        let text = b"7 (a) R 1 (b\xff) S 42 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 123456 1 2";
+        let status = parse_status(7, text).unwrap();
+        assert_eq!((status.parent, status.identity), (42, ProcessIdentity { pid: 7, started: 123_456 }));
+        assert!(parse_status(7, b"7 (a) S").is_none());
+        let own = read_status(std::process::id()).unwrap();
+        assert_eq!(own.parent, std::os::unix::process::parent_id());
+    }
+}
