@@ -18,6 +18,7 @@ use crate::cargo;
 Examples:
   cargo xtask bench-server
   cargo xtask bench-server --overhead                                only the overhead over convert
+  cargo xtask bench-server --large-messages                          only large messages
   cargo xtask bench-server --quick                                   a quick test run
   cargo xtask bench-server --base http://127.0.0.1:2468 --pid 1234   a running server
 
@@ -32,6 +33,9 @@ pub(crate) struct Args {
     /// Measure only the overhead over `interlingua convert`
     #[arg(long, conflicts_with = "base")]
     overhead: bool,
+    /// Only send 8 messages of 31 MiB at once, and measure health requests and memory
+    #[arg(long, conflicts_with_all = ["base", "overhead"])]
+    large_messages: bool,
     /// Run a tenth of the work, with unoptimised programs
     #[arg(long)]
     quick: bool,
@@ -51,6 +55,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     if args.overhead {
         arguments.push("--overhead");
+    }
+    if args.large_messages {
+        arguments.push("--large-messages");
     }
     if args.quick {
         arguments.push("--quick");

@@ -7,8 +7,8 @@
 //! * `drift` compares two states of the folder and classifies the changes.
 //!
 //! The other tasks run programs of other crates: `record` plays the scenarios on the real agents and records them,
-//! `live` tests the real agents behind the server, `inspector` builds the web UI, `generate` writes the generated files (JSON Schemas and pages about
-//! the recordings), `bench-server` measures the server.
+//! `live` tests the real agents behind the server, `inspector` builds the web UI, `generate` writes the generated files
+//! (JSON Schemas and pages about the recordings), `bench-server` measures the server, `fuzz` runs the fuzz targets.
 //!
 //! This crate does not link the generated types, because a schema that breaks them must not stop `refresh-schemas` from
 //! building. A program that needs the types is in another crate, and is built when its task runs.
@@ -22,6 +22,7 @@ mod console;
 mod definitions;
 mod drift;
 mod extract;
+mod fuzz;
 mod generate;
 mod inspector;
 mod isolated;
@@ -55,6 +56,7 @@ enum Task {
     Live(live::Args),
     Picture(picture::Args),
     Inspector(inspector::Args),
+    Fuzz(fuzz::Args),
 }
 
 fn main() -> ExitCode {
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Task::Live(args) => live::run(&args),
         Task::Picture(args) => picture::run(&args),
         Task::Inspector(args) => inspector::run(&args),
+        Task::Fuzz(args) => fuzz::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         console::log(format_args!("error: {error:#}"));

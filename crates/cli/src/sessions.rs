@@ -176,7 +176,7 @@ Example:
         #[arg(long)]
         full: bool,
     },
-    /// Hand in values that a session was created with, or list those that it waits for
+    /// Supply values that a session was created with again, or list those that it waits for
     ///
     /// The server keeps the values of --env and --mcp in memory only. After a restart of the server, a session that was
     /// created with such values waits for them, together with its queued messages. Values are read from the environment,
@@ -190,7 +190,7 @@ Examples:
         /// Session id
         #[arg(value_name = "ID")]
         id: String,
-        /// Environment variable whose current value is handed in; can be repeated
+        /// Environment variable whose current value is supplied; can be repeated
         #[arg(long, value_name = "NAME", value_parser = secrets::parse_name)]
         env: Vec<String>,
         /// JSON file with the MCP servers, as for `sessions create`, or with their values only:
@@ -301,6 +301,9 @@ impl SessionCommands {
                 request.id = message_id;
                 request.attachments = attach.iter().map(|file| AttachedFile::new(file.to_string_lossy())).collect();
                 self.send(&id, &request, follow.then_some(full)).await
+            }
+            Command::Events { raw: true, .. } | Command::Tail { raw: true, .. } if !self.json => {
+                bail!("--raw needs --json: the transcript does not show native payloads")
             }
             Command::Events { id, offset, limit, raw, full } => self.events(&id, offset, limit, raw, full).await,
             Command::Tail { id, offset, raw, full } => {

@@ -27,7 +27,7 @@
 //! * What a dead server left open is closed when its session is loaded: the turn fails, permissions are denied and
 //!   questions are rejected. The agent that asked is gone, and a missing answer is never consent.
 //! * Values that may be secret (`env`, the environment and headers of MCP servers) are kept in memory only. After a
-//!   restart, the session and its queue wait until a client has handed them in again ([`Runtime::set_secrets`]).
+//!   restart, the session and its queue wait until a client has supplied them again ([`Runtime::set_secrets`]).
 //!
 //! # Agents
 //!

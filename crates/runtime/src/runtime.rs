@@ -179,12 +179,12 @@ impl Runtime {
         runtime
     }
 
-    /// Wakes every session that was busy or has queued messages when the last process ended.
+    /// Wakes every session with unfinished work: it was busy or had queued messages when the last process ended.
     async fn recover_sessions(&self) {
         let interrupted = match self.shared.store.interrupted_sessions().await {
             Ok(interrupted) => interrupted,
             Err(error) => {
-                return tracing::error!(%error, "cannot list interrupted sessions; each recovers with its next message");
+                return tracing::error!(%error, "cannot list sessions with unfinished work; each recovers with its next message");
             }
         };
         for session in interrupted {

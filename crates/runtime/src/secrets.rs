@@ -1,7 +1,7 @@
 //! Values of a session that may be secret: its environment variables, and the environment and headers of its MCP servers.
 //!
 //! Their names are stored with the session, their values are kept in memory only. After a restart of the server the
-//! session waits until a client has handed in all values again: it does not run without them, and it does not run with
+//! session waits until a client has supplied all values again: it does not run without them, and it does not run with
 //! variables of the same name from the server's environment, which may have other values.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -14,7 +14,7 @@ use crate::environment::Environment;
 use crate::error::RuntimeError;
 use crate::mcp::{McpServer, McpServerConfig, McpServers};
 
-/// Values that a client hands in for a session. `Debug` shows names only.
+/// Values that a client supplies for a session. `Debug` shows names only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionSecrets {
@@ -98,7 +98,7 @@ impl Secrets {
         secrets
     }
 
-    /// Checks values that a client hands in for a session which was created with these names.
+    /// Checks values that a client supplies for a session that was created with these names.
     pub(crate) fn check(handed_in: &SessionSecrets, known: &BTreeSet<SecretName>) -> Result<Self, RuntimeError> {
         let mut secrets = Self::default();
         secrets.insert_all(&handed_in.env, SecretName::Env);

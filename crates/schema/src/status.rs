@@ -25,7 +25,7 @@ wire_enum! {
         Hook = "hook",
         /// The state of background work changed.
         Task = "task",
-        /// A warning or a notice.
+        /// A remark of the agent for the user, such as a warning.
         Notice = "notice",
         /// A tool result that arrived after its item was closed. The output is in a `text` part.
         LateResult = "late_result",

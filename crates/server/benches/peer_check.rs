@@ -33,7 +33,7 @@ fn main() {
     {
         return println!("{}", request(address.parse().unwrap()).as_nanos());
     }
-    let script = arguments.first().map_or("cat >/dev/null & wait", String::as_str);
+    let script = arguments.first().map_or("cat <&3 >/dev/null & wait", String::as_str);
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     tokio.block_on(run(script));
 }

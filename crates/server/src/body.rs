@@ -115,7 +115,7 @@ fn too_large(max_bytes: usize) -> Problem {
 }
 
 /// Parses a JSON object. Invalid JSON is another problem (400) than JSON of the wrong shape (422).
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let error = match serde_path_to_error::deserialize(&mut json) {
         Ok(Object(value)) => match json.end() {

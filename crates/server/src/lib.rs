@@ -24,6 +24,8 @@ mod config;
 mod documents;
 mod events;
 mod export;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod health;
 mod inspector;
 mod known_names;

@@ -6,7 +6,7 @@
 mod refine;
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Components, OpenApi as Document, RefOr, Schema};
 use utoipa::{Modify, OpenApi, PartialSchema, ToSchema};
@@ -155,7 +155,7 @@ fn add_problems(document: &mut Value) {
         return;
     };
     for (path, operations) in paths {
-        for operation in operations.as_object_mut().into_iter().flat_map(Map::values_mut) {
+        for (method, operation) in operations.as_object_mut().into_iter().flatten() {
             let has_body = operation.get("requestBody").is_some();
             let has_query = operation
                 .get("parameters")
@@ -182,7 +182,7 @@ fn add_problems(document: &mut Value) {
                 ("502", path.contains("agents/"), "The agent cannot be reached or installed"),
                 ("503", path.contains("sessions"), "The server is shutting down"),
                 ("504", path.contains('{'), "The agent did not answer in time"),
-                ("507", path.contains("sessions") && !path.contains("events"), "The disk is full; nothing was written"),
+                ("507", path.contains("sessions") && method != "get", "The disk is full; nothing was written"),
             ] {
                 if when {
                     responses.entry(status).or_insert_with(|| json!({ "description": description }));

@@ -40,7 +40,7 @@ pub(crate) enum Reply {
         ("request" = String, Path, description = "`permission_id` of the event"),
     ),
     request_body = ReplyPermission,
-    responses((status = 204, description = "The answer was sent to the agent"), (status = 409, description = "The request is already resolved, or the session has ended"))
+    responses((status = 204, description = "The answer was accepted and is passed to the agent"), (status = 409, description = "The request is already resolved, or the session has ended"))
 )]
 pub(crate) async fn reply_permission(
     State(app): State<App>,

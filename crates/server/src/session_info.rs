@@ -79,7 +79,7 @@ pub(crate) enum SessionStateSchema {
     Running,
     /// The agent waits for the answer to a permission request or a question.
     Waiting,
-    /// Values that the session was created with were lost in a restart of the server, and must be handed in again.
+    /// Values that the session was created with were lost in a restart of the server, and must be supplied again.
     NeedsSecrets,
     /// The session has ended.
     Ended,

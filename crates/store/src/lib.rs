@@ -45,6 +45,8 @@ mod damaged;
 mod database;
 mod error;
 mod events;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod group_commit;
 mod limits;
 mod lock;

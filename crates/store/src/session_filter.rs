@@ -56,7 +56,7 @@ pub enum SessionState {
     /// The agent waits for the answer to a permission request or a question.
     Waiting,
     /// Values that the session was created with were lost in a restart of the server. Messages wait until a client has
-    /// handed them in again.
+    /// supplied them again.
     NeedsSecrets,
     /// The session has ended.
     Ended,

@@ -6,6 +6,7 @@
 
 mod api;
 mod follower;
+mod large_messages;
 mod long_recording;
 mod memory;
 mod metrics;
@@ -39,6 +40,7 @@ use crate::process::Server;
 Examples:
   cargo xtask bench-server
   cargo xtask bench-server --overhead
+  cargo xtask bench-server --large-messages
   cargo xtask bench-server --base http://127.0.0.1:2468 --pid $(pgrep -x interlingua)"
 )]
 struct Args {
@@ -63,6 +65,9 @@ struct Args {
     /// Only compare with `interlingua convert`
     #[arg(long, conflicts_with = "base")]
     overhead: bool,
+    /// Only measure 8 messages of 31 MiB at once: latency of health requests, and memory
+    #[arg(long, conflicts_with_all = ["base", "overhead"])]
+    large_messages: bool,
     /// Do a tenth of the work: a test that it works, not a measurement
     #[arg(long)]
     quick: bool,
@@ -92,7 +97,7 @@ async fn run(args: Args) -> Result<()> {
     let token = args.token.or_else(|| std::env::var("INTERLINGUA_TOKEN").ok());
     let load_before = load_average()?;
     let scale = if args.quick { round::Scale::quick() } else { round::Scale::full() };
-    let (mut rounds, mut comparisons) = (Vec::new(), Vec::new());
+    let (mut rounds, mut comparisons, mut large) = (Vec::new(), Vec::new(), Vec::new());
     for number in 1..=args.rounds {
         eprintln!("round {number} of {}", args.rounds);
         if let (Some(base), Some(pid)) = (&args.base, args.pid) {
@@ -100,6 +105,10 @@ async fn run(args: Args) -> Result<()> {
             continue;
         }
         let program = args.server.clone().map_or_else(|| find_sibling("interlingua"), Ok)?;
+        if args.large_messages {
+            large.push(large_messages::measure(&program).await?);
+            continue;
+        }
         if !args.overhead {
             rounds.push(measure_new_server(&program, number, scale).await?);
         }
@@ -115,6 +124,9 @@ async fn run(args: Args) -> Result<()> {
     }
     if !comparisons.is_empty() {
         report::print_overhead(&Overhead::medians(&comparisons), comparisons.len());
+    }
+    if !large.is_empty() {
+        large_messages::print(&large);
     }
     report::print_load(&format!("{load_before} before, {} after", load_average()?), args.quick);
     Ok(())

@@ -12,10 +12,19 @@ const MAX_READINGS: usize = 20;
 
 /// Resident memory of a process in KiB.
 fn resident_memory(pid: u32) -> Result<u64> {
+    read_status(pid, "VmRSS:")
+}
+
+/// The highest resident memory that a process had so far, in KiB.
+pub(crate) fn peak_memory(pid: u32) -> Result<u64> {
+    read_status(pid, "VmHWM:")
+}
+
+fn read_status(pid: u32, field: &str) -> Result<u64> {
     let path = format!("/proc/{pid}/status");
     let status = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-    let line =
-        status.lines().find_map(|line| line.strip_prefix("VmRSS:")).with_context(|| format!("{path} has no VmRSS"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    let line = line.with_context(|| format!("{path} has no {field}"))?;
     Ok(line.trim().trim_end_matches("kB").trim().parse()?)
 }
 

@@ -1,4 +1,4 @@
-//! `interlingua sessions secrets`: handing in the values that a server does not store.
+//! `interlingua sessions secrets`: supplies the values that a server does not store.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub(super) fn read(env: &[String], mcp: Option<&Path>, stdin: bool) -> anyhow::R
     }
     for name in env {
         let Ok(value) = std::env::var(name) else {
-            bail!("--env {name}: the variable is not set, or is not UTF-8; set it, or hand in the value with --stdin");
+            bail!("--env {name}: the variable is not set, or is not UTF-8; set it, or supply the value with --stdin");
         };
         secrets.env.insert(name.clone(), value);
     }

@@ -27,7 +27,7 @@ impl Session {
             Some(StatusLabel::Hook) => "a hook ran",
             Some(StatusLabel::Task) => "a background task changed state",
             Some(StatusLabel::Notice) => "a notice",
-            Some(StatusLabel::LateResult) => "a tool's result came after its turn",
+            Some(StatusLabel::LateResult) => "a tool's result came after its item was closed",
             Some(StatusLabel::Unknown(_)) | None => "a change of state",
         };
         let mut data = self.item_data(event, item);

@@ -52,7 +52,7 @@ impl SessionActor {
             self.connection = Some(Connection::open(self.driver.clone(), spec));
         }
         let (session, agent) = (&self.session.id, self.driver.id());
-        tracing::debug!(%session, agent, "sending a message to the agent");
+        tracing::debug!(%session, agent, "passing a message to the driver");
         // If the driver does not receive commands any more, its result arrives next.
         self.send_command(DriverCommand::SendMessage(message));
     }
@@ -156,7 +156,7 @@ impl SessionActor {
         }
     }
 
-    /// Ends the turn that runs or is about to: failed for this reason, or interrupted. Without one, nothing happens.
+    /// Ends the current or next turn as failed for this reason, or as interrupted. Does nothing if the session is idle.
     pub(super) fn close_turn(&mut self, failure: Option<Failure>) {
         if !self.is_busy() || self.phase == Phase::Ended {
             return;

@@ -335,8 +335,8 @@ macro_rules! wire_tagged_union {
     };
 }
 
-/// Declares an enum of objects whose variant is named outside of the object, by a value of the enum `$tag`. Each variant
-/// has the name of a variant of `$tag`.
+/// Declares an enum of objects without a type key. The variant is selected by a value of the enum `$tag` that is stored
+/// elsewhere. Each variant has the name of a variant of `$tag`.
 #[macro_export]
 macro_rules! wire_untagged_union {
     (

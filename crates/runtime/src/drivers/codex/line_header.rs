@@ -37,6 +37,16 @@ pub(super) enum LineKind<'a> {
     Unknown,
 }
 
+impl LineKind<'_> {
+    /// The method of a notification or request.
+    pub(super) fn method(&self) -> Option<&str> {
+        match self {
+            Self::Notification(method) | Self::Request { method, .. } => Some(method),
+            Self::Answer { .. } | Self::Unknown => None,
+        }
+    }
+}
+
 /// The progress of spawning a sub-agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SpawnProgress {

@@ -12,13 +12,13 @@ use interlingua_protocol::codex::{parse_id, refuse_invalid, refuse_unsupported};
 use super::line_header::{LineEvent, LineHeader, LineKind, SpawnProgress};
 use crate::batch_channel::{self, ByteLen, Receiver, Sender};
 
-/// Bytes that can wait for a subscriber before the server has to wait.
+/// Bytes that can wait for a subscriber before the app server has to wait.
 const INBOX_CAPACITY: u32 = 64 << 10;
 /// Maximum number of held lines of unknown threads.
 const MAX_HELD_LINES: usize = 4096;
 /// Maximum number of startup notices that are kept for later subscribers.
 const MAX_STARTUP_NOTICES: usize = 16;
-/// Notifications about problems that the server finds at its start and reports once.
+/// Notifications about problems that the app server finds at its start and reports once.
 const STARTUP_NOTICES: [&str; 2] = ["configWarning", "deprecationNotice"];
 
 /// An input for a subscriber, and what the driver has to act on.
@@ -165,7 +165,7 @@ impl Router {
         }
     }
 
-    /// Handles an unrouted line: one that belongs to no session. There are few.
+    /// Handles an unrouted line: broadcasts, holds, refuses or drops it.
     fn handle_unrouted(&mut self, header: LineHeader<'_>, input: &Input, deliveries: &mut Deliveries) {
         let routed = |header: LineHeader<'_>| RoutedInput { input: input.clone(), event: header.into_event() };
         match (&header.kind, header.thread.as_deref()) {
@@ -192,9 +192,16 @@ impl Router {
             (LineKind::Unknown, _) => self.broadcast(&routed(header), deliveries),
             (_, Some(thread)) => {
                 if self.abandoned.contains(thread) {
-                    tracing::debug!(agent = "codex", thread, "dropping a line for a thread whose session is gone");
+                    let method = header.kind.method();
+                    tracing::debug!(
+                        agent = "codex",
+                        thread,
+                        method,
+                        "dropping a line for a thread whose session is gone"
+                    );
                 } else {
-                    tracing::debug!(agent = "codex", thread, "holding a line until its thread is known");
+                    let method = header.kind.method();
+                    tracing::debug!(agent = "codex", thread, method, "holding a line: no session owns its thread yet");
                     self.hold(thread.to_owned(), routed(header));
                 }
             }

@@ -43,20 +43,20 @@ pub(super) struct CodexSession {
     /// The model of the thread.
     model: Option<String>,
     /// A message that waits until the thread is open.
-    queued: Option<Message>,
+    unsent_message: Option<Message>,
     sent: SentRequests,
     pending: PendingRequests,
     /// The running turns by thread: the session's own, and those of sub-agents.
     running: HashMap<String, RunningTurn>,
     /// Whether the turn is to be interrupted as soon as it has started.
-    is_interrupted: bool,
+    interrupt_requested: bool,
 }
 
 /// A running turn.
 #[derive(Clone, Debug)]
 struct RunningTurn {
     id: String,
-    /// Whether the server has announced the turn. Before that, it refuses an interrupt: "no active turn to interrupt".
+    /// Whether the app server has announced the turn. Before that, it refuses an interrupt: "no active turn to interrupt".
     is_started: bool,
 }
 
@@ -88,10 +88,10 @@ impl CodexSession {
             spec,
             thread: None,
             model: None,
-            queued: None,
+            unsent_message: None,
             sent: SentRequests::default(),
             running: HashMap::new(),
-            is_interrupted: false,
+            interrupt_requested: false,
         }
     }
 
@@ -138,8 +138,8 @@ impl CodexSession {
     async fn execute(&mut self, command: DriverCommand) {
         let (key, reply) = match &command {
             DriverCommand::SendMessage(message) => {
-                self.queued = Some(message.clone());
-                self.is_interrupted = false;
+                self.unsent_message = Some(message.clone());
+                self.interrupt_requested = false;
                 return self.start_turn().await;
             }
             DriverCommand::Interrupt => return self.interrupt().await,
@@ -149,15 +149,19 @@ impl CodexSession {
             | DriverCommand::RejectQuestions { key } => (key, Reply::Reject(REFUSAL_MESSAGE)),
             DriverCommand::AnswerQuestions { key, answers } => (key, Reply::Answers(answers)),
         };
-        if let Some(answer) = self.pending.reply(key.as_str(), reply) {
-            self.send(answer).await;
+        match self.pending.reply(key.as_str(), reply) {
+            Some(answer) => self.send(answer).await,
+            None => {
+                let (session, key) = (&self.spec.session_id, key.as_str());
+                tracing::debug!(%session, agent = "codex", key, "discarding an answer: the request is not open any more");
+            }
         }
     }
 
     /// Starts a turn with the queued message, if the thread is open.
     async fn start_turn(&mut self) {
         let Some(thread) = self.thread.clone() else { return };
-        let Some(message) = self.queued.take() else { return };
+        let Some(message) = self.unsent_message.take() else { return };
         let plan = match options::plan_mode(&self.spec, self.model.as_deref()) {
             Ok(plan) => plan,
             Err(reason) => return self.fail(ErrorCode::AgentError, &reason).await,
@@ -169,10 +173,10 @@ impl CodexSession {
     }
 
     async fn interrupt(&mut self) {
-        if self.queued.take().is_some() {
+        if self.unsent_message.take().is_some() {
             return self.fail(ErrorCode::AgentError, INTERRUPTED_BEFORE_START).await;
         }
-        self.is_interrupted = true;
+        self.interrupt_requested = true;
         for (thread, turn) in self.running.clone() {
             if turn.is_started {
                 self.request(codex::interrupt_turn(&thread, &turn.id)).await;
@@ -208,14 +212,14 @@ impl CodexSession {
             LineEvent::TurnStarted { thread, turn } => {
                 self.running.insert(thread.clone(), RunningTurn { id: turn.clone(), is_started: true });
                 self.batch.push(input);
-                if self.is_interrupted {
+                if self.interrupt_requested {
                     self.request(codex::interrupt_turn(&thread, &turn)).await;
                 }
             }
             LineEvent::TurnCompleted { thread } => {
                 self.running.remove(&thread);
                 self.batch.push(input);
-                if self.thread.as_ref() == Some(&thread) && std::mem::take(&mut self.is_interrupted) {
+                if self.thread.as_ref() == Some(&thread) && std::mem::take(&mut self.interrupt_requested) {
                     // The interrupted turn has left its commands running.
                     self.request(codex::clean_background_terminals(&thread)).await;
                 }
