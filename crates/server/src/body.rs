@@ -94,7 +94,8 @@ async fn read_body(request: Request, max_bytes: usize) -> Result<Vec<u8>, Proble
     if declared > max_bytes && waits_for_continue {
         return Err(too_large(max_bytes));
     }
-    let mut bytes = Vec::with_capacity(declared.min(max_bytes).min(MIB));
+    // Memory is used only when the body arrives. A body that grew while it is read would need twice as much.
+    let mut bytes = Vec::with_capacity(declared.min(max_bytes));
     loop {
         let frame =
             timeout(BODY_READ_TIMEOUT, body.frame()).await.map_err(|_| Problem::request_timeout(BODY_READ_TIMEOUT))?;

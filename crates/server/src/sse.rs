@@ -3,11 +3,12 @@
 //! A stream holds only a cursor into the store. It reads the next events when the connection can take them, so a client
 //! that stops reading stops the stream, and loses nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt::Display;
 use std::io::Write as _;
 use std::pin::Pin;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
@@ -24,6 +25,9 @@ use crate::metrics::OpenStream;
 /// Number of bytes up to which buffered events are sent in one piece.
 const TARGET_PIECE_BYTES: usize = 64 * 1024;
 
+/// Size from which the text of an event is sent from the memory that readers share, instead of being copied.
+const MIN_SHARED_BYTES: usize = 256 * 1024;
+
 /// Streams the events of a session with a sequence higher than `after`, until the session ends.
 pub(crate) fn stream_session(app: &App, session: SessionKey, after: u64, raw: RawPayloads) -> Response {
     let reader = app.store().reader(session, after, raw);
@@ -38,7 +42,8 @@ pub(crate) fn stream_turn(app: &App, session: SessionKey, sent: SentMessage, raw
 }
 
 fn respond(app: &App, source: Source, turn: Option<TurnState>) -> Response {
-    let stream = SseStream { source, turn, closing: app.closing(), _open: app.metrics().open_stream() };
+    let (ready, closing) = (VecDeque::new(), app.closing());
+    let stream = SseStream { source, ready, turn, closing, _open: app.metrics().open_stream() };
     let body = Body::from_stream(stream::unfold(stream, SseStream::next));
     let headers = [
         (CONTENT_TYPE.as_str(), "text/event-stream"),
@@ -52,6 +57,8 @@ fn respond(app: &App, source: Source, turn: Option<TurnState>) -> Response {
 /// An event stream that is being sent.
 struct SseStream {
     source: Source,
+    /// Pieces that follow the one that was sent last.
+    ready: VecDeque<Bytes>,
     /// The turn that is streamed; `None` for a stream of the whole session.
     turn: Option<TurnState>,
     closing: watch::Receiver<bool>,
@@ -67,7 +74,10 @@ enum Source {
 }
 
 impl SseStream {
-    async fn next(mut self) -> Option<(Result<Vec<u8>, StoreError>, Self)> {
+    async fn next(mut self) -> Option<(Result<Bytes, StoreError>, Self)> {
+        if let Some(piece) = self.ready.pop_front() {
+            return Some((Ok(piece), self));
+        }
         let heartbeat = sleep(HEARTBEAT_INTERVAL);
         tokio::pin!(heartbeat);
         let piece = loop {
@@ -76,16 +86,20 @@ impl SseStream {
                 Source::Waiting(turn_start) => tokio::select! {
                     reader = turn_start => self.source = reader.map_or(Source::Done, Source::Reading),
                     () = closed(&mut self.closing) => return None,
-                    () = &mut heartbeat => break Ok(HEARTBEAT.to_vec()),
+                    () = &mut heartbeat => break Ok(Bytes::from_static(HEARTBEAT)),
                 },
                 Source::Reading(reader) => tokio::select! {
                     batch = reader.next() => match batch {
-                        Ok(Some(batch)) => break Ok(run_cpu_bound(batch.byte_len(), || self.frames(batch))),
+                        Ok(Some(batch)) => {
+                            run_cpu_bound(batch.byte_len(), || self.push_frames(batch));
+                            // A batch has at least one event.
+                            break Ok(self.ready.pop_front().unwrap_or_default());
+                        }
                         Ok(None) => return None,
                         Err(error) => break Err(error),
                     },
                     () = closed(&mut self.closing) => return None,
-                    () = &mut heartbeat => break Ok(HEARTBEAT.to_vec()),
+                    () = &mut heartbeat => break Ok(Bytes::from_static(HEARTBEAT)),
                 },
             }
         };
@@ -98,35 +112,51 @@ impl SseStream {
     }
 
     /// Encodes the events, and buffered ones that follow, as frames. Marks the stream as done after its last event.
-    fn frames(&mut self, first: Batch) -> Vec<u8> {
-        let mut frames = Vec::with_capacity(first.byte_len() + 32 * first.len());
+    fn push_frames(&mut self, first: Batch) {
+        let mut piece = Vec::with_capacity(first.byte_len().min(TARGET_PIECE_BYTES) + 32 * first.len());
         let mut next = Some(first);
-        while let Some(batch) = next {
+        'batches: while let Some(batch) = next {
             for (sequence, json) in batch.iter() {
-                push_frame(&mut frames, sequence, json);
+                push_head(&mut piece, sequence);
+                match batch.text(sequence).filter(|_| json.len() >= MIN_SHARED_BYTES) {
+                    Some(text) => {
+                        self.ready.push_back(std::mem::take(&mut piece).into());
+                        self.ready.push_back(Bytes::from_owner(text));
+                    }
+                    None => piece.extend_from_slice(json.as_bytes()),
+                }
+                piece.extend_from_slice(FRAME_END);
                 if self.turn.as_mut().is_some_and(|turn| turn.observe(json)) {
                     self.source = Source::Done;
-                    return frames;
+                    break 'batches;
                 }
             }
             next = match &mut self.source {
-                Source::Reading(reader) if frames.len() < TARGET_PIECE_BYTES => reader.next_buffered(),
+                Source::Reading(reader) if piece.len() < TARGET_PIECE_BYTES => reader.next_buffered(),
                 _ => None,
             };
         }
+        self.ready.push_back(piece.into());
         if self.turn.as_ref().is_some_and(TurnState::is_waiting) {
             self.source = Source::Done;
         }
-        frames
     }
 }
 
+/// The end of a frame.
+const FRAME_END: &[u8] = b"\n\n";
+
 /// Appends an event as a frame. Its JSON has no line breaks, so it needs only one `data` field.
-fn push_frame(frames: &mut Vec<u8>, sequence: u64, json: &str) {
-    // Writing to a `Vec` does not fail.
-    let _ = write!(frames, "id: {sequence}\ndata: ");
+pub(crate) fn push_frame(frames: &mut Vec<u8>, id: impl Display, json: &str) {
+    push_head(frames, id);
     frames.extend_from_slice(json.as_bytes());
-    frames.extend_from_slice(b"\n\n");
+    frames.extend_from_slice(FRAME_END);
+}
+
+/// Appends the part of a frame before the event.
+fn push_head(frames: &mut Vec<u8>, id: impl Display) {
+    // Writing to a `Vec` does not fail.
+    let _ = write!(frames, "id: {id}\ndata: ");
 }
 
 async fn closed(closing: &mut watch::Receiver<bool>) {
@@ -204,10 +234,14 @@ mod tests {
         let (_open, closing) = watch::channel(false);
         let source = Source::Waiting(Box::pin(std::future::pending()));
         let metrics = std::sync::Arc::<crate::metrics::Metrics>::default();
-        let stream = SseStream { source, turn: None, closing, _open: metrics.open_stream() };
+        let ready = VecDeque::new();
+        let stream = SseStream { source, ready, turn: None, closing, _open: metrics.open_stream() };
         let start = tokio::time::Instant::now();
         let (piece, stream) = stream.next().await.unwrap();
-        assert_eq!((piece.unwrap(), start.elapsed().as_secs()), (HEARTBEAT.to_vec(), HEARTBEAT_INTERVAL.as_secs()));
+        assert_eq!(
+            (piece.unwrap(), start.elapsed().as_secs()),
+            (Bytes::from_static(HEARTBEAT), HEARTBEAT_INTERVAL.as_secs())
+        );
         assert_eq!(stream.next().await.unwrap().0.unwrap(), HEARTBEAT);
         assert_eq!(start.elapsed().as_secs(), 2 * HEARTBEAT_INTERVAL.as_secs());
     }

@@ -126,6 +126,14 @@ impl Batch {
         self.range.clone().filter_map(|index| self.lines.get(index))
     }
 
+    /// The JSON text of the event with this sequence, which shares the memory of the batch.
+    #[must_use]
+    pub fn text(&self, sequence: u64) -> Option<EventText> {
+        let index = usize::try_from(sequence.checked_sub(self.lines.first)?).ok()?;
+        let is_here = self.range.contains(&index);
+        is_here.then(|| EventText { lines: Arc::clone(&self.lines), index })
+    }
+
     /// Number of events.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -148,6 +156,19 @@ impl Batch {
     #[must_use]
     pub fn byte_len(&self) -> usize {
         self.lines.range_byte_len(&self.range)
+    }
+}
+
+/// The JSON text of an event. Cloning it copies a pointer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventText {
+    lines: Arc<EventLines>,
+    index: usize,
+}
+
+impl AsRef<[u8]> for EventText {
+    fn as_ref(&self) -> &[u8] {
+        self.lines.text(&(self.index..self.index + 1)).unwrap_or_default().as_bytes()
     }
 }
 
@@ -288,6 +309,8 @@ mod tests {
         let sequences = |after, limits| {
             let batch = Batch::after(&lines, after, limits)?;
             assert_eq!(batch.byte_len(), batch.iter().map(|(_, json)| json.len()).sum::<usize>());
+            assert!(batch.iter().all(|(sequence, json)| batch.text(sequence).unwrap().as_ref() == json.as_bytes()));
+            assert_eq!(batch.text(after), None);
             Some(batch.iter().map(|(sequence, _)| sequence).collect::<Vec<_>>())
         };
         assert_eq!(sequences(10, all), Some((11..=20).collect()));

@@ -74,7 +74,7 @@ pub use append::Append;
 pub use backup::backup;
 pub use check::{CheckReport, check, repair};
 pub use error::{OpenError, StoreError};
-pub use events::{Batch, RawPayloads, ReadLimits};
+pub use events::{Batch, EventText, RawPayloads, ReadLimits};
 pub use message::{Enqueued, MessageId, MessageRecord, MessageState, NewMessage, QueuedMessage};
 pub use options::{Durability, StoreOptions};
 pub use reader::EventReader;

@@ -147,6 +147,28 @@ pub(crate) fn next(connection: &Connection, session: SessionKey) -> Result<Optio
     Ok(load(connection, session, 1)?.pop())
 }
 
+/// The first message of the queue, unless reading it takes long.
+#[derive(Debug)]
+pub(crate) enum NextMessage {
+    /// The message; `None` if the queue is empty.
+    Small(Option<QueuedMessage>),
+    /// A message that should be read on a blocking thread.
+    Large,
+}
+
+/// Maximum size of a message that is read on an async thread.
+const MAX_SMALL_MESSAGE_BYTES: i64 = 64 * 1024;
+
+pub(crate) fn next_small(connection: &Connection, session: SessionKey) -> Result<NextMessage, StoreError> {
+    let query = "SELECT octet_length(text) FROM messages WHERE session = ?1 AND state = 0 ORDER BY id LIMIT 1";
+    let bytes = connection.prepare_cached(query)?.query_row([session.0], |row| row.get::<_, i64>(0)).optional()?;
+    match bytes {
+        None => Ok(NextMessage::Small(None)),
+        Some(bytes) if bytes > MAX_SMALL_MESSAGE_BYTES => Ok(NextMessage::Large),
+        Some(_) => next(connection, session).map(NextMessage::Small),
+    }
+}
+
 /// The first messages of the queue, oldest first.
 pub(crate) fn load(
     connection: &Connection,

@@ -210,7 +210,13 @@ impl Store {
     ///
     /// If the database fails.
     pub async fn next_message(&self, session: SessionKey) -> Result<Option<QueuedMessage>, StoreError> {
-        self.shared.pool.read_row(move |connection| message::next(connection, session)).await
+        let next = self.shared.pool.read_row(move |connection| message::next_small(connection, session)).await?;
+        match next {
+            message::NextMessage::Small(message) => Ok(message),
+            message::NextMessage::Large => {
+                self.shared.pool.read(move |connection| message::next(connection, session)).await
+            }
+        }
     }
 
     /// The queued messages of a session, oldest first.

@@ -31,18 +31,11 @@ pub enum SocketOwner {
     Other,
 }
 
-/// A process. Its pid may be used again after it, so the time of its start is part of its identity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct ProcessIdentity {
-    pid: u32,
-    /// In clock ticks since the machine started.
-    started: u64,
-}
-
 /// Finds the owners of sockets. Remembers in which processes it found some.
 #[derive(Debug, Default)]
 pub struct SocketOwners {
-    recent: Mutex<VecDeque<ProcessIdentity>>,
+    /// Pids. They only decide which processes are searched first, so it does not matter if one is used again.
+    recent: Mutex<VecDeque<u32>>,
 }
 
 impl SocketOwners {
@@ -51,28 +44,32 @@ impl SocketOwners {
     #[must_use]
     pub fn find(&self, inodes: &[u64]) -> HashMap<u64, SocketOwner> {
         let mut search = Search { wanted: inodes.iter().copied().collect(), found: HashMap::new() };
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let is_same = |process: &ProcessIdentity| read_status(process.pid).is_some_and(|now| now.identity == *process);
-        recent.retain(is_same);
-        for process in &recent {
-            search.process(*process);
-        }
+        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut clients: VecDeque<u32> = recent.into_iter().filter(|pid| search.process(*pid)).collect();
         for _ in 0..SEARCHES {
+            if search.wanted.is_empty() {
+                break;
+            }
             for pid in processes_newest_first() {
-                if search.wanted.is_empty() {
-                    break;
-                }
-                if recent.iter().all(|process| process.pid != pid)
-                    && let Some(status) = read_status(pid)
-                    && search.process(status.identity)
-                {
-                    recent.push_front(status.identity);
+                if search.process(pid) {
+                    clients.push_back(pid);
                 }
             }
         }
-        recent.truncate(MAX_RECENT);
-        *self.recent.lock().unwrap_or_else(PoisonError::into_inner) = recent;
+        self.remember(&clients);
         search.found
+    }
+}
+
+impl SocketOwners {
+    /// Moves processes to the front of those that are searched first.
+    fn remember(&self, clients: &VecDeque<u32>) {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.retain(|pid| !clients.contains(pid));
+        for pid in clients {
+            recent.push_front(*pid);
+        }
+        recent.truncate(MAX_RECENT);
     }
 }
 
@@ -83,13 +80,13 @@ struct Search {
 
 impl Search {
     /// Searches a process. Returns whether it belongs to no agent and has some of the sockets.
-    fn process(&mut self, process: ProcessIdentity) -> bool {
+    fn process(&mut self, pid: u32) -> bool {
         if self.wanted.is_empty() {
             return false;
         }
         let mut open = Vec::new();
         // A process that is gone or cannot be examined has no sockets that we could find.
-        let _ = read_sockets(process.pid, |inode| {
+        let _ = read_sockets(pid, |inode| {
             if self.wanted.contains(&inode) {
                 open.push(inode);
             }
@@ -98,7 +95,7 @@ impl Search {
         if open.is_empty() {
             return false;
         }
-        let owner = find_owner(process);
+        let owner = find_owner(pid);
         for inode in open {
             self.wanted.remove(&inode);
             self.found.insert(inode, owner);
@@ -108,9 +105,9 @@ impl Search {
 }
 
 /// Whether a process descends from one of our supervisors. One whose ancestors cannot be read counts as an agent.
-fn find_owner(process: ProcessIdentity) -> SocketOwner {
+fn find_owner(pid: u32) -> SocketOwner {
     for _ in 0..MAX_ANCESTRY_ATTEMPTS {
-        if let Some(owner) = walk_ancestors(process) {
+        if let Some(owner) = walk_ancestors(pid) {
             return owner;
         }
     }
@@ -118,8 +115,8 @@ fn find_owner(process: ProcessIdentity) -> SocketOwner {
 }
 
 /// Looks for a supervisor among a process and its ancestors. `None` if one of them exited meanwhile.
-fn walk_ancestors(process: ProcessIdentity) -> Option<SocketOwner> {
-    let (mut pid, mut child_started) = (process.pid, process.started);
+fn walk_ancestors(pid: u32) -> Option<SocketOwner> {
+    let (mut pid, mut child_started) = (pid, u64::MAX);
     loop {
         if is_supervisor(pid) {
             return Some(SocketOwner::Agent);
@@ -130,32 +127,34 @@ fn walk_ancestors(process: ProcessIdentity) -> Option<SocketOwner> {
         }
         let status = read_status(pid)?;
         // A parent that is younger than its child took over the pid of another process.
-        if status.identity.started > child_started {
+        if status.started > child_started {
             return None;
         }
-        (pid, child_started) = (status.parent, status.identity.started);
+        (pid, child_started) = (status.parent, status.started);
     }
 }
 
+#[derive(Debug, PartialEq, Eq)]
 struct ProcessStatus {
-    identity: ProcessIdentity,
     parent: u32,
+    /// Time of the start, in clock ticks since the machine started.
+    started: u64,
 }
 
 fn read_status(pid: u32) -> Option<ProcessStatus> {
     let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    parse_status(pid, &text)
+    parse_status(&text)
 }
 
 /// Parses `/proc/PID/stat`. The name of the program comes second, in parentheses, and may contain any characters.
-fn parse_status(pid: u32, text: &[u8]) -> Option<ProcessStatus> {
+fn parse_status(text: &[u8]) -> Option<ProcessStatus> {
     let name_end = text.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(&text[name_end + 1..]).ok()?;
     let mut fields = rest.split_ascii_whitespace();
     // Fields 4 and 22 of the line; the first of `rest` is field 3.
     let parent = fields.nth(1)?.parse().ok()?;
     let started = fields.nth(17)?.parse().ok()?;
-    Some(ProcessStatus { identity: ProcessIdentity { pid, started }, parent })
+    Some(ProcessStatus { parent, started })
 }
 
 /// All processes, those with the highest pids first.
@@ -248,9 +247,8 @@ mod tests {
     #[test]
     fn a_status_is_parsed_whatever_the_name_of_the_program() {
         let text = b"7 (a) R 1 (b\xff) S 42 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 123456 1 2";
-        let status = parse_status(7, text).unwrap();
-        assert_eq!((status.parent, status.identity), (42, ProcessIdentity { pid: 7, started: 123_456 }));
-        assert!(parse_status(7, b"7 (a) S").is_none());
+        assert_eq!(parse_status(text), Some(ProcessStatus { parent: 42, started: 123_456 }));
+        assert_eq!(parse_status(b"7 (a) S"), None);
         let own = read_status(std::process::id()).unwrap();
         assert_eq!(own.parent, std::os::unix::process::parent_id());
     }

@@ -9,7 +9,7 @@
 
 use interlingua_store::{PendingWrite, StoreError};
 
-use super::pending_append::TurnStart;
+use super::pending_append::UntilDurable;
 use super::{Phase, SessionActor, reply};
 use crate::cpu_bound::run_cpu_bound;
 use crate::error::RuntimeError;
@@ -18,8 +18,7 @@ use crate::error::RuntimeError;
 #[derive(Debug)]
 pub(super) struct InFlightAppend {
     write: PendingWrite<()>,
-    /// To be notified when the append is durable.
-    turn_starts: Vec<TurnStart>,
+    until_durable: UntilDurable,
 }
 
 /// Waits for the result of the append in flight. Without one, waits forever. Can be cancelled.
@@ -40,10 +39,10 @@ impl SessionActor {
         let changed = (busy != self.stored_busy).then_some(busy);
         let message_bytes = self.current_message.as_ref().map_or(0, |current| current.message.text.len());
         let bytes = self.pending.bytes + message_bytes;
-        if let Some((append, turn_starts)) = run_cpu_bound(bytes, || self.pending.take(changed)) {
+        if let Some((append, until_durable)) = run_cpu_bound(bytes, || self.pending.take(changed)) {
             self.stored_busy = busy;
             let write = self.runtime.shared.store.append(self.session.key, append);
-            self.in_flight = Some(InFlightAppend { write, turn_starts });
+            self.in_flight = Some(InFlightAppend { write, until_durable });
         }
     }
 
@@ -51,7 +50,7 @@ impl SessionActor {
     pub(super) fn finish_append(&mut self, result: Result<(), StoreError>) -> Result<(), RuntimeError> {
         let append = self.in_flight.take();
         result?;
-        for (waiter, sequence) in append.into_iter().flat_map(|append| append.turn_starts) {
+        for (waiter, sequence) in append.into_iter().flat_map(|append| append.until_durable.turn_starts) {
             // The caller may have gone away.
             let _ = waiter.send(sequence);
         }

@@ -45,13 +45,13 @@ impl CurrentMessage {
         }
     }
 
-    /// Releases the text and the room for it. The stream has the message, and the driver has acted on it, so it is not
-    /// needed any more.
-    pub(super) fn release_text(&mut self) {
-        self.room = None;
+    /// Releases the text, if the driver has acted on it: the stream has the message. Returns the room for a large
+    /// message, which is needed until the events that show it are durable.
+    pub(super) fn release_text(&mut self) -> Option<OwnedSemaphorePermit> {
         if self.has_driver_acted {
             self.message.text = String::new();
         }
+        self.room.take()
     }
 
     /// The message as a prompt, for a message that never reached the agent.

@@ -2,7 +2,7 @@
 
 use interlingua_schema::{RawJson, UniversalEvent};
 use interlingua_store::{Append, MessageId};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 /// A caller that waits for a turn, and the sequence number before the turn's first event.
 pub(super) type TurnStart = (oneshot::Sender<u64>, u64);
@@ -11,6 +11,15 @@ pub(super) type TurnStart = (oneshot::Sender<u64>, u64);
 const MAX_EVENTS: usize = 1024;
 /// Maximum number of bytes of driver output that an append is made from.
 const MAX_BYTES: usize = 512 << 10;
+
+/// What is kept until an append is durable.
+#[derive(Debug, Default)]
+pub(super) struct UntilDurable {
+    /// To be notified when the append is durable.
+    pub(super) turn_starts: Vec<TurnStart>,
+    /// Room for a large message, of which the append has copies.
+    _room: Option<OwnedSemaphorePermit>,
+}
 
 /// Events that are not durable yet, and what is stored or notified together with them.
 #[derive(Debug, Default)]
@@ -26,6 +35,8 @@ pub(super) struct PendingAppend {
     pub(super) begun: Vec<(MessageId, u64)>,
     /// Callers that wait for a turn which starts in these events.
     pub(super) turn_starts: Vec<TurnStart>,
+    /// Room for a large message that these events show.
+    pub(super) room: Option<OwnedSemaphorePermit>,
     /// Whether these events end something, and are written even if there is no space for others.
     pub(super) essential: bool,
 }
@@ -36,9 +47,8 @@ impl PendingAppend {
         self.events.len() < MAX_EVENTS && self.bytes < MAX_BYTES
     }
 
-    /// Takes everything as an append, with the callers to notify when it is durable. `None` if there is nothing to
-    /// write.
-    pub(super) fn take(&mut self, busy: Option<bool>) -> Option<(Append, Vec<TurnStart>)> {
+    /// Takes everything as an append, with what is kept until it is durable. `None` if there is nothing to write.
+    pub(super) fn take(&mut self, busy: Option<bool>) -> Option<(Append, UntilDurable)> {
         // Also reset if no event was made: otherwise one long line without an event would block the session forever.
         self.bytes = 0;
         if self.events.is_empty() && self.begun.is_empty() && busy.is_none() {
@@ -55,7 +65,8 @@ impl PendingAppend {
         for (message, turn_starts_after) in self.begun.drain(..) {
             append = append.begin(message, turn_starts_after);
         }
-        Some((append, std::mem::take(&mut self.turn_starts)))
+        let turn_starts = std::mem::take(&mut self.turn_starts);
+        Some((append, UntilDurable { turn_starts, _room: self.room.take() }))
     }
 }
 

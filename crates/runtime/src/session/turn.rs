@@ -243,7 +243,7 @@ impl SessionActor {
                     let current = self.current_message.as_mut();
                     if let Some(current) = current.filter(|current| is_user_message && !current.is_in_stream) {
                         current.is_in_stream = true;
-                        current.release_text();
+                        pending.room = current.release_text();
                         let starts_after = *current.turn_starts_after.get_or_insert(event.sequence - 1);
                         pending.begun.push((current.id, starts_after));
                         let waiters = current.turn_waiters.drain(..);
