@@ -14,11 +14,11 @@ use crate::error::ClientError;
 use crate::frames::FrameStream;
 use crate::types::{EventQuery, SessionInfo};
 
-const MIN_BACKOFF: Duration = Duration::from_millis(200);
-const MAX_BACKOFF: Duration = Duration::from_secs(5);
+pub(crate) const MIN_BACKOFF: Duration = Duration::from_millis(200);
+pub(crate) const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
 /// Silence after which a connection counts as dead: three heartbeats of the server are missing.
-const IDLE_TIMEOUT: Duration = HEARTBEAT_INTERVAL.saturating_mul(3);
+pub(crate) const IDLE_TIMEOUT: Duration = HEARTBEAT_INTERVAL.saturating_mul(3);
 
 /// A session's events, each exactly once and in order, until the session ends.
 ///
@@ -36,7 +36,7 @@ pub struct EventStream {
     on_reconnect: Option<ReconnectCallback>,
 }
 
-type ReconnectCallback = Box<dyn FnMut(Reconnect<'_>) + Send>;
+pub(crate) type ReconnectCallback = Box<dyn FnMut(Reconnect<'_>) + Send>;
 
 /// The connection broke, and the stream reconnects.
 #[derive(Clone, Copy, Debug)]

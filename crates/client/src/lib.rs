@@ -3,12 +3,13 @@
 //! A [`Client`] has one method per endpoint. If the server refuses a request, the error is a [`ClientError::Problem`]
 //! with the server's problem document. If a request does not reach the server, the error names the address.
 //!
-//! There are three ways to read events:
+//! There are four ways to read events:
 //!
 //! | method | what it returns |
 //! |---|---|
 //! | [`Client::events`] | one page of a session's events |
 //! | [`Client::follow_events`] | the session's events until it ends, across reconnects: [`EventStream`] |
+//! | [`Client::follow_all_events`] | the events of many sessions over one connection, across reconnects: [`AllEventStream`] |
 //! | [`Client::stream_turn`] | the events of the turn that a message starts: [`TurnStream`] |
 //!
 //! [`Client::event_frames`] returns the server-sent events of one connection unchanged, including comments.
@@ -29,6 +30,7 @@
 //! # }
 //! ```
 
+mod all_events;
 mod client;
 mod endpoints;
 mod error;
@@ -36,6 +38,7 @@ mod follow;
 mod frames;
 mod types;
 
+pub use all_events::{AllEventStream, AllEventsQuery};
 pub use client::{Client, ClientBuilder};
 pub use error::{ClientError, ProblemDocument};
 pub use follow::{EventStream, Reconnect};

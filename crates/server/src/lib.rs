@@ -16,6 +16,7 @@
 
 mod access;
 mod agents;
+mod all_events;
 mod app;
 mod body;
 mod capabilities;

@@ -12,8 +12,8 @@ use utoipa::openapi::{Components, OpenApi as Document, RefOr, Schema};
 use utoipa::{Modify, OpenApi, PartialSchema, ToSchema};
 
 use crate::{
-    agents, check, documents, events, export, health, messages, metrics, problem, requests, secrets, session_list,
-    sessions,
+    agents, all_events, check, documents, events, export, health, messages, metrics, problem, requests, secrets,
+    session_list, sessions,
 };
 
 #[derive(OpenApi)]
@@ -43,6 +43,7 @@ use crate::{
         messages::stream,
         events::list,
         events::follow,
+        all_events::follow,
         export::export,
         check::check,
         requests::reply_question,
@@ -162,6 +163,7 @@ fn add_problems(document: &mut Value) {
                 .and_then(Value::as_array)
                 .is_some_and(|parameters| parameters.iter().any(|parameter| parameter["in"] == "query"));
             let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) else { continue };
+            let reads_store = ["/v1/sessions", "/v1/events"].iter().any(|start| path.starts_with(start));
             let creates = path == "/v1/sessions/{id}" && has_body;
             for (status, when, description) in [
                 ("400", has_body || has_query || path.contains('{'), "The request is invalid"),
@@ -178,9 +180,9 @@ fn add_problems(document: &mut Value) {
                 ("415", has_body, "The content type of the body is not JSON"),
                 ("408", has_body, "The client did not send the body in time"),
                 ("422", has_body || has_query, "The body is JSON of the wrong shape, or a name is unknown"),
-                ("500", path.contains("sessions"), "Internal error of the server"),
+                ("500", reads_store, "Internal error of the server"),
                 ("502", path.contains("agents/"), "The agent cannot be reached or installed"),
-                ("503", path.contains("sessions"), "The server is shutting down"),
+                ("503", reads_store, "The server is shutting down"),
                 ("504", path.contains('{'), "The agent did not answer in time"),
                 ("507", path.contains("sessions") && method != "get", "The disk is full; nothing was written"),
             ] {

@@ -298,6 +298,7 @@ impl From<interlingua_store::StoreError> for Problem {
             StoreError::Closed => ProblemKind::Unavailable,
             StoreError::SessionNotFound => ProblemKind::SessionNotFound,
             StoreError::SessionEnded => ProblemKind::SessionEnded,
+            StoreError::CursorGone => ProblemKind::CursorGone,
             StoreError::SessionAlreadyExists(_) => ProblemKind::SessionAlreadyExists,
             // Failures of the database, and variants that are added later: `StoreError` is non-exhaustive.
             _ => ProblemKind::InternalError,

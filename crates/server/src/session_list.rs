@@ -82,10 +82,7 @@ fn parse_filter(app: &App, query: &Query) -> Result<SessionFilter, Problem> {
             Some(app.runtime().state_filter(state))
         }
     };
-    let labels = query.texts("label").map(|label| match label.split_once('=') {
-        Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
-        None => (label.to_owned(), None),
-    });
+    let labels = query.texts("label").map(parse_label);
     let owned = |text: Option<&str>| text.map(str::to_owned);
     let directory = query.text("directory")?.map(|path| match path.trim_end_matches('/') {
         "" => "/".to_owned(),
@@ -100,8 +97,16 @@ fn parse_filter(app: &App, query: &Query) -> Result<SessionFilter, Problem> {
         .text(owned(query.text("q")?)))
 }
 
+/// Parses a label of a filter: `NAME=VALUE`, or `NAME` for any value.
+pub(crate) fn parse_label(label: &str) -> (String, Option<String>) {
+    match label.split_once('=') {
+        Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+        None => (label.to_owned(), None),
+    }
+}
+
 /// Parses milliseconds since 1970 or a time of RFC 3339.
-fn parse_time(text: &str) -> Result<Timestamp, Problem> {
+pub(crate) fn parse_time(text: &str) -> Result<Timestamp, Problem> {
     let time = match text.parse() {
         Ok(millis) => Some(Timestamp::from_millis(millis)),
         Err(_) => text.parse().ok(),

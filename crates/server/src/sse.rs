@@ -44,7 +44,11 @@ pub(crate) fn stream_turn(app: &App, session: SessionKey, sent: SentMessage, raw
 fn respond(app: &App, source: Source, turn: Option<TurnState>) -> Response {
     let (ready, closing) = (VecDeque::new(), app.closing());
     let stream = SseStream { source, ready, turn, closing, _open: app.metrics().open_stream() };
-    let body = Body::from_stream(stream::unfold(stream, SseStream::next));
+    event_stream(Body::from_stream(stream::unfold(stream, SseStream::next)))
+}
+
+/// An answer with server-sent events.
+pub(crate) fn event_stream(body: Body) -> Response {
     let headers = [
         (CONTENT_TYPE.as_str(), "text/event-stream"),
         (CACHE_CONTROL.as_str(), "no-cache"),
@@ -159,7 +163,8 @@ fn push_head(frames: &mut Vec<u8>, id: impl Display) {
     let _ = write!(frames, "id: {id}\ndata: ");
 }
 
-async fn closed(closing: &mut watch::Receiver<bool>) {
+/// Waits until the server shuts down.
+pub(crate) async fn closed(closing: &mut watch::Receiver<bool>) {
     // The sender is dropped only when the server is gone, which means the same.
     let _ = closing.wait_for(|closing| *closing).await;
 }
@@ -222,10 +227,10 @@ mod tests {
     #[test]
     fn a_frame_has_the_sequence_and_the_event() {
         let mut frames = Vec::new();
-        for sequence in [0, 7, 10, u64::MAX] {
+        for sequence in [0_u64, 7, 10, u64::MAX] {
             push_frame(&mut frames, sequence, "{}");
         }
-        let expected = [0, 7, 10, u64::MAX].map(|sequence| format!("id: {sequence}\ndata: {{}}\n\n")).concat();
+        let expected = [0_u64, 7, 10, u64::MAX].map(|sequence| format!("id: {sequence}\ndata: {{}}\n\n")).concat();
         assert_eq!(String::from_utf8(frames).unwrap(), expected);
     }
 

@@ -45,6 +45,8 @@ pub const HEARTBEAT: &[u8] = b": keep-alive\n\n";
 pub enum Frame {
     /// An event: lines of fields, followed by an empty line.
     Event(Event),
+    /// An `id` field without data: the position of the stream, from which a client that reconnects continues.
+    Id(String),
     /// A comment line, without the colon. Servers send comments to keep a connection alive.
     Comment(Vec<u8>),
     /// A line that is not a field of the format. The specification ignores such lines.
@@ -276,7 +278,7 @@ impl PartialEvent {
     /// Adds a line. Returns a frame if the line is or completes one.
     fn decode_line(&mut self, line: &[u8]) -> Option<Frame> {
         if line.is_empty() {
-            return self.take().map(Frame::Event);
+            return self.take_frame();
         }
         let (field, value) = match memchr(b':', line) {
             Some(colon) => (&line[..colon], &line[colon + 1..]),
@@ -300,6 +302,14 @@ impl PartialEvent {
             _ => return Some(Frame::UnknownLine(line.to_vec())),
         }
         None
+    }
+
+    /// Completes the frame; `None` if it has neither data nor an id.
+    fn take_frame(&mut self) -> Option<Frame> {
+        if self.data.is_none() {
+            return std::mem::take(self).id.map(Frame::Id);
+        }
+        self.take().map(Frame::Event)
     }
 
     /// Completes the event; `None` if it has no data.

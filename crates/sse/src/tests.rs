@@ -51,8 +51,8 @@ fn every_line_end_is_supported() {
 }
 
 #[test]
-fn an_event_without_data_is_dropped() {
-    assert_eq!(decode_all("id: 1\nevent: tick\n\n\n\ndata: a\n\n"), [data("a")]);
+fn an_id_without_data_is_a_position() {
+    assert_eq!(decode_all("id: 1\nevent: tick\n\n\n\ndata: a\n\n"), [Frame::Id("1".to_owned()), data("a")]);
 }
 
 #[test]

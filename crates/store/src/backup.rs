@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::schema::{APPLICATION_ID, FORMAT_VERSION};
+use crate::schema::{APPLICATION_ID, FORMAT_VERSION, OLDEST_FORMAT_VERSION};
 use crate::{OpenError, database, log_marker};
 
 /// Copies the database of a data directory to a new file. A server may use the store meanwhile; the copy has everything
@@ -61,7 +61,7 @@ pub(crate) fn open_existing(data_dir: &Path) -> Result<Connection, OpenError> {
     let connection = database::open_for_reading(&file).map_err(open_error)?;
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(open_error);
     match (pragma("application_id")?, pragma("user_version")?) {
-        (APPLICATION_ID, FORMAT_VERSION) => {}
+        (APPLICATION_ID, OLDEST_FORMAT_VERSION..=FORMAT_VERSION) => {}
         (APPLICATION_ID, found) => {
             return Err(OpenError::UnsupportedFormat { path: file, found, expected: FORMAT_VERSION });
         }

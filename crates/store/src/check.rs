@@ -215,13 +215,27 @@ fn repair_range(connection: &mut Connection, session: SessionKey, first: u64, la
         sequence += 1;
     }
     let place_of = |sequence| place(session, sequence).unwrap_or(i64::MAX);
+    let append = find_append(&transaction, session, (place_of(start), place_of(stop)))?;
     transaction.execute("DELETE FROM events WHERE place >= ?1 AND place <= ?2", (place_of(start), place_of(stop)))?;
     for (sequence, json) in rows {
         let stored = StoredChunk::new(&json, None);
         transaction.execute(
-            "INSERT INTO events (place, count, checksum, json) VALUES (?1, 1, ?2, ?3)",
-            (place_of(sequence), stored.checksum, stored.events(&json)),
+            "INSERT INTO events (place, count, checksum, append, json) VALUES (?1, 1, ?2, ?3, ?4)",
+            (place_of(sequence), stored.checksum, append, stored.events(&json)),
         )?;
     }
     Ok(transaction.commit()?)
+}
+
+/// Number of the append that wrote a range of places: that of the first row in it, or else of the row before.
+fn find_append(connection: &Connection, session: SessionKey, range: (i64, i64)) -> Result<i64, StoreError> {
+    let (session_start, _) = place_range_after(session, 0);
+    let number = connection.query_row(
+        "SELECT coalesce( \
+         (SELECT append FROM events WHERE place >= ?1 AND place <= ?2 ORDER BY place LIMIT 1), \
+         (SELECT append FROM events WHERE place > ?3 AND place < ?1 ORDER BY place DESC LIMIT 1), 0)",
+        (range.0, range.1, session_start),
+        |row| row.get(0),
+    )?;
+    Ok(number)
 }

@@ -9,8 +9,8 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::lock::DirLock;
 use crate::reserve::Reserve;
-use crate::schema::{self, APPLICATION_ID, FORMAT_VERSION};
-use crate::{Durability, OpenError, StoreOptions, log_marker, wal_checkpoint};
+use crate::schema::{self, APPLICATION_ID, FORMAT_VERSION, OLDEST_FORMAT_VERSION};
+use crate::{Durability, OpenError, StoreOptions, log_marker, migration, wal_checkpoint};
 
 const DATABASE_FILE: &str = "interlingua.db";
 
@@ -68,7 +68,8 @@ pub(crate) fn open_file(file: &Path, options: StoreOptions) -> Result<Connection
     Ok(connection)
 }
 
-/// Checks that the file was written by this program in the current format. Creates the tables of a new file.
+/// Checks that the file was written by this program, in the current format. Migrates an older one,
+/// and creates the tables of a new file.
 fn check_format(connection: &mut Connection, file: &Path) -> Result<(), OpenError> {
     let open_error = |source| OpenError::from_sqlite(file, source);
     let pragma = |connection: &Connection, name: &str| {
@@ -77,6 +78,9 @@ fn check_format(connection: &mut Connection, file: &Path) -> Result<(), OpenErro
     let found = pragma(connection, "user_version")?;
     match (pragma(connection, "application_id")?, found) {
         (APPLICATION_ID, FORMAT_VERSION) => Ok(()),
+        (APPLICATION_ID, OLDEST_FORMAT_VERSION..FORMAT_VERSION) => {
+            migration::migrate(connection, found).map_err(open_error)
+        }
         (APPLICATION_ID, found) => {
             Err(OpenError::UnsupportedFormat { path: file.to_owned(), found, expected: FORMAT_VERSION })
         }

@@ -134,6 +134,12 @@ pub enum StoreError {
         /// The limit.
         limit: u64,
     },
+    /// The cursor of a stream of many sessions does not belong to this store, or is beyond its last event.
+    #[error(
+        "the cursor does not belong to this store, or is beyond its last event; the data directory may have been \
+         replaced; read from the start"
+    )]
+    CursorGone,
     /// The database failed.
     #[error("the database failed: {0}")]
     Database(String),

@@ -109,6 +109,11 @@ impl Batch {
         Self { range: 0..lines.len(), lines: Arc::new(lines) }
     }
 
+    /// All events of `lines`.
+    pub(crate) fn whole(lines: &Arc<EventLines>) -> Self {
+        Self { range: 0..lines.len(), lines: Arc::clone(lines) }
+    }
+
     /// The events of `lines` with a sequence higher than `after`, up to the limits; `None` if `lines` does not contain
     /// the next event.
     pub(crate) fn after(lines: &Arc<EventLines>, after: u64, limits: ReadLimits) -> Option<Self> {

@@ -10,6 +10,8 @@
 //! behind: there is no buffer that it could overrun. Readers that keep up share the text of the most recent appends in
 //! memory; the others read from the database. A session without readers and writers costs nothing but its rows.
 //!
+//! [`Store::global_reader`] is a cursor into the events of many sessions, in the order in which they were committed.
+//!
 //! Events are stored as the JSON text that clients receive. The native payload that an event was made from is stored
 //! separately, once for all events of an append that share it, and is inserted only for readers that ask for it. Many
 //! events of an append share a row, because a row costs more than an event.
@@ -38,6 +40,7 @@
 //! ```
 
 mod append;
+mod append_counter;
 mod backup;
 mod check;
 mod chunk;
@@ -47,11 +50,16 @@ mod error;
 mod events;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod global_cursor;
+mod global_feed;
+mod global_merge;
+mod global_reader;
 mod group_commit;
 mod limits;
 mod lock;
 mod log_marker;
 mod message;
+mod migration;
 mod notifier;
 mod options;
 mod payload_delta;
@@ -75,6 +83,8 @@ pub use backup::backup;
 pub use check::{CheckReport, check, repair};
 pub use error::{OpenError, StoreError};
 pub use events::{Batch, EventText, RawPayloads, ReadLimits};
+pub use global_cursor::{GlobalCursor, ParseCursorError};
+pub use global_reader::{GlobalBatch, GlobalReader, GlobalStart};
 pub use message::{Enqueued, MessageId, MessageRecord, MessageState, NewMessage, QueuedMessage};
 pub use options::{Durability, StoreOptions};
 pub use reader::EventReader;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use crate::events::EventLines;
+use crate::global_feed::GlobalFeed;
 use crate::{Batch, ReadLimits, SessionKey, StoreError};
 
 /// The last durable sequence of a session, and whether more can follow.
@@ -38,9 +39,18 @@ impl Tail {
 #[derive(Debug)]
 pub(crate) struct Notification {
     pub(crate) session: SessionKey,
+    /// [`Tail::Unknown`] if the write changed the session but not its events.
     pub(crate) tail: Tail,
-    /// The appended events; `None` if the write appended none.
-    pub(crate) appended: Option<Arc<EventLines>>,
+    /// `None` if the write appended no events.
+    pub(crate) appended: Option<Appended>,
+}
+
+/// The events of an append.
+#[derive(Clone, Debug)]
+pub(crate) struct Appended {
+    /// Number of the append (see `append_counter`).
+    pub(crate) number: i64,
+    pub(crate) lines: Arc<EventLines>,
 }
 
 /// What the readers of a session have been told so far.
@@ -81,13 +91,24 @@ impl RecentAppends {
     }
 }
 
-/// Notifies the readers of each session. Sessions without readers have no entry.
-#[derive(Debug, Default)]
+/// Notifies the readers of each session and those of all sessions. Sessions without readers have no entry.
+#[derive(Debug)]
 pub(crate) struct Notifier {
     sessions: Mutex<HashMap<SessionKey, watch::Sender<SessionFeed>>>,
+    global: Arc<GlobalFeed>,
 }
 
 impl Notifier {
+    /// `last_append` is the number of the last append that is durable.
+    pub(crate) fn new(last_append: i64) -> Self {
+        Self { sessions: Mutex::default(), global: Arc::new(GlobalFeed::new(last_append)) }
+    }
+
+    /// What the readers of all sessions are told.
+    pub(crate) fn global(&self) -> &Arc<GlobalFeed> {
+        &self.global
+    }
+
     /// Subscribes to a session until the subscription is dropped.
     pub(crate) fn subscribe(self: &Arc<Self>, session: SessionKey) -> Subscription {
         let empty = || watch::Sender::new(SessionFeed { tail: Tail::Unknown, recent: RecentAppends::default() });
@@ -98,13 +119,19 @@ impl Notifier {
     /// Wakes the readers of the session, unless they know a later tail.
     pub(crate) fn notify(&self, notification: Notification) {
         let Notification { session, tail, appended } = notification;
+        match (&appended, tail) {
+            (Some(appended), _) => self.global.push(session, appended),
+            (None, Tail::Deleted) => self.global.remove(session),
+            (None, Tail::Unknown) => self.global.mark_changed(),
+            (None, Tail::Open { .. } | Tail::Ended { .. }) => {}
+        }
         if let Some(sender) = self.lock().get(&session) {
             sender.send_if_modified(|feed| {
                 let is_newer = feed.tail.is_before(tail);
                 if is_newer {
                     feed.tail = tail;
-                    if let Some(lines) = appended {
-                        feed.recent.push(lines);
+                    if let Some(appended) = appended {
+                        feed.recent.push(appended.lines);
                     }
                 }
                 is_newer
@@ -160,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_session_without_readers_has_no_entry() {
-        let notifier = Arc::new(Notifier::default());
+        let notifier = Arc::new(Notifier::new(0));
         let key = SessionKey(1);
         let (first, second) = (notifier.subscribe(key), notifier.subscribe(key));
         drop(first);
@@ -190,7 +217,7 @@ mod tests {
 
     #[test]
     fn an_older_tail_does_not_replace_a_newer_one() {
-        let notifier = Arc::new(Notifier::default());
+        let notifier = Arc::new(Notifier::new(0));
         let key = SessionKey(1);
         let mut subscription = notifier.subscribe(key);
         let notify = |tail| notifier.notify(Notification { session: key, tail, appended: None });

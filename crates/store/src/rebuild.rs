@@ -69,9 +69,11 @@ fn copy_table(from: &Connection, to: &Connection, table: &str) -> rusqlite::Resu
             tracing::warn!(table, "cannot read a table of the damaged database");
             break;
         };
+        // By name: a migrated table has its columns in another order than a new one.
+        let names = statement.column_names().collect::<Vec<_>>().join(", ");
         let columns = statement.column_count();
         let marks = vec!["?"; columns].join(", ");
-        let insert = format!("INSERT OR IGNORE INTO \"{table}\" VALUES ({marks})");
+        let insert = format!("INSERT OR IGNORE INTO \"{table}\" ({names}) VALUES ({marks})");
         let mut rows = statement.query([])?;
         let is_complete = loop {
             match rows.next() {

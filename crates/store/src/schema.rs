@@ -5,14 +5,18 @@ use rusqlite::Connection;
 use crate::SessionKey;
 
 /// Storage format of this version, stored as `user_version`.
-pub(crate) const FORMAT_VERSION: i64 = 4;
+pub(crate) const FORMAT_VERSION: i64 = 5;
+
+/// Oldest storage format that is migrated to the current one (see `migration`).
+pub(crate) const OLDEST_FORMAT_VERSION: i64 = 4;
 
 /// Marks the file as an Interlingua database (`application_id`): "ilng".
 pub(crate) const APPLICATION_ID: i64 = 0x696c_6e67;
 
 /// Events are ordered by their *place*: session and sequence in one integer. It is the rowid, by which `SQLite` sorts a
 /// table on disk, so reading on from any event is one descent into the tree and then sequential pages. A row holds
-/// several events (see `chunk` and `stored_chunk`) and is stored at the place of the last one.
+/// several events (see `chunk` and `stored_chunk`) and is stored at the place of the last one. `append` is the number of
+/// the append that wrote the row (see `append_counter`); the session has that of its last one.
 ///
 /// `sessions` changes with every append. `kept`, the runtime's state, is large and seldom changes, so it is a separate
 /// table. A message stays when it has left the queue, without its text: its id and fingerprint show that a client
@@ -40,6 +44,7 @@ const TABLES: &str = "
         busy INTEGER NOT NULL DEFAULT 0,
         event_count INTEGER NOT NULL DEFAULT 0,
         stored_bytes INTEGER NOT NULL DEFAULT 0,
+        last_append INTEGER NOT NULL DEFAULT 0,
         created_at INTEGER NOT NULL,
         updated_at INTEGER NOT NULL
     ) STRICT;
@@ -70,12 +75,18 @@ const TABLES: &str = "
         place INTEGER PRIMARY KEY,
         count INTEGER NOT NULL,
         checksum INTEGER NOT NULL,
+        append INTEGER NOT NULL DEFAULT 0,
         json ANY NOT NULL,
         payloads BLOB
     ) STRICT;
     CREATE TABLE deleted_sessions (session INTEGER PRIMARY KEY) STRICT;
-    CREATE TABLE store_state (id INTEGER PRIMARY KEY CHECK (id = 1), log_in_use INTEGER NOT NULL) STRICT;
-    INSERT INTO store_state (id, log_in_use) VALUES (1, 0);
+    CREATE TABLE store_state (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        log_in_use INTEGER NOT NULL,
+        store_id INTEGER NOT NULL DEFAULT 0,
+        last_append INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    INSERT INTO store_state (id, log_in_use, store_id) VALUES (1, 0, abs(random()) & 0xffffffff);
 ";
 
 /// Creates the tables of a new database in one transaction.
@@ -85,6 +96,11 @@ pub(crate) fn create_tables(connection: &mut Connection) -> rusqlite::Result<()>
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", FORMAT_VERSION)?;
     transaction.commit()
+}
+
+/// The random number by which cursors of this store are told from those of others.
+pub(crate) fn load_store_id(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.query_row("SELECT store_id FROM store_state", [], |row| row.get(0))
 }
 
 /// Bits of a place for the sequence: 2^36 (68 billion) events per session, and 2^27 (134 million) sessions.

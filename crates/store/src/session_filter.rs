@@ -12,6 +12,8 @@ use crate::{Session, SessionKey};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionFilter {
+    /// Only sessions with one of these ids; all if empty.
+    pub ids: Vec<String>,
     /// Only sessions with this agent.
     pub agent: Option<String>,
     /// Only sessions in this state.
@@ -107,12 +109,18 @@ const STATE: &str = "CASE \
 
 impl SessionFilter {
     interlingua_schema::setters! {
+        pub ids: Vec<String>,
         pub agent: Option<String>,
         pub state: Option<StateFilter>,
         pub labels: Vec<(String, Option<String>)>,
         pub directory: Option<String>,
         pub since: Option<Timestamp>,
         pub text: Option<String>,
+    }
+
+    /// Whether all sessions pass.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 
     /// The condition and its parameters.
@@ -123,6 +131,11 @@ impl SessionFilter {
             conditions.push(condition.to_owned());
             values.extend(more);
         };
+        if !self.ids.is_empty() {
+            // A list of strings can always be encoded.
+            let ids = serde_json::to_string(&self.ids).unwrap_or_default();
+            require("id IN (SELECT value FROM json_each(?))", vec![ids.into()]);
+        }
         if let Some(agent) = &self.agent {
             require("agent = ?", vec![agent.clone().into()]);
         }

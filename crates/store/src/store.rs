@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use interlingua_schema::SessionId;
 use tokio::sync::oneshot;
 
+use crate::append_counter::AppendCounter;
 use crate::limits::Limits;
 use crate::notifier::{Notifier, Tail};
 use crate::pool::ReadPool;
@@ -17,9 +18,9 @@ use crate::write::{
 };
 use crate::writer::Writer;
 use crate::{
-    Append, Batch, Enqueued, EventReader, MessageId, MessageRecord, NewMessage, NewSession, OpenError, QueuedMessage,
-    RawPayloads, ReadLimits, Session, SessionChanges, SessionFilter, SessionKey, StoreError, StoreOptions,
-    StoredSessionPage, StoredState, database, events, message, session,
+    Append, Batch, Enqueued, EventReader, GlobalReader, GlobalStart, MessageId, MessageRecord, NewMessage, NewSession,
+    OpenError, QueuedMessage, RawPayloads, ReadLimits, Session, SessionChanges, SessionFilter, SessionKey, StoreError,
+    StoreOptions, StoredSessionPage, StoredState, database, events, message, schema, session,
 };
 
 /// The durable log of sessions and events. Cloning it copies a pointer.
@@ -37,6 +38,8 @@ struct Shared {
     writer: Writer,
     notifier: Arc<Notifier>,
     limits: Limits,
+    counter: AppendCounter,
+    store_id: u32,
     _lock: crate::lock::DirLock,
 }
 
@@ -83,10 +86,14 @@ impl Store {
     pub fn open(data_dir: &Path, options: StoreOptions) -> Result<Self, OpenError> {
         let lock = database::lock(data_dir)?;
         let database = database::open(data_dir, options)?;
-        let notifier = Arc::new(Notifier::default());
+        let open_error = |source| OpenError::from_sqlite(&database.file, source);
+        let counter = AppendCounter::load(&database.connection).map_err(open_error)?;
+        let store_id = schema::load_store_id(&database.connection).map_err(open_error)?;
+        let notifier = Arc::new(Notifier::new(counter.last()));
         let pool = ReadPool::new(database.file.clone());
         let writer = Writer::start(database, Arc::clone(&notifier))?;
-        Ok(Self { shared: Arc::new(Shared { pool, writer, notifier, limits: Limits::new(&options), _lock: lock }) })
+        let limits = Limits::new(&options);
+        Ok(Self { shared: Arc::new(Shared { pool, writer, notifier, limits, counter, store_id, _lock: lock }) })
     }
 
     /// Creates a session.
@@ -106,7 +113,8 @@ impl Store {
     /// [`StoreError::SessionEnded`] if the session has ended, [`StoreError::SessionNotFound`] if it was deleted. If
     /// there is no space, an error for which [`StoreError::is_storage_full`] is true.
     pub fn append(&self, session: SessionKey, append: Append) -> PendingWrite<()> {
-        self.write(AppendEvents::new(session, append, self.shared.limits))
+        let counter = self.shared.counter.clone();
+        self.write(AppendEvents::new(session, append, self.shared.limits, counter))
     }
 
     /// Adds a message to the end of a session's queue, unless the session has a message with the same public id.
@@ -145,7 +153,7 @@ impl Store {
     ///
     /// Resolves to [`StoreError::SessionNotFound`] if it does not exist.
     pub fn delete(&self, session: SessionKey) -> PendingWrite<()> {
-        self.write(DeleteSession::new(session))
+        self.write(DeleteSession::new(session, self.shared.counter.clone()))
     }
 
     /// The session with this id.
@@ -261,6 +269,36 @@ impl Store {
     #[must_use]
     pub fn reader(&self, session: SessionKey, after: u64, raw: RawPayloads) -> EventReader {
         EventReader::new(self.clone(), self.shared.notifier.subscribe(session), session, after, raw)
+    }
+
+    /// A cursor into the events of the sessions that pass a filter. The state of sessions is not part of the filter.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::CursorGone`] if the cursor is not one of this store, or if the database fails.
+    pub async fn global_reader(
+        &self,
+        start: GlobalStart,
+        filter: SessionFilter,
+        raw: RawPayloads,
+    ) -> Result<GlobalReader, StoreError> {
+        if let GlobalStart::After(cursor) = start {
+            let position = cursor.position;
+            let tail = self.load_tail(position.session).await?;
+            let is_beyond = match tail {
+                Tail::Open { last } | Tail::Ended { last } => position.sequence > last,
+                Tail::Deleted | Tail::Unknown => false,
+            };
+            if cursor.store_id != self.shared.store_id || position.append > self.shared.counter.last() || is_beyond {
+                return Err(StoreError::CursorGone);
+            }
+        }
+        let subscription = self.shared.notifier.global().subscribe();
+        Ok(GlobalReader::new(self.clone(), self.shared.store_id, subscription, start, filter, raw))
+    }
+
+    pub(crate) fn pool(&self) -> &ReadPool {
+        &self.shared.pool
     }
 
     /// Commits what is queued and closes the database: its file is then complete without other files. Everything after

@@ -4,15 +4,17 @@
 //! transaction. A write may run a second time after its transaction failed.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::SystemTime;
 
 use interlingua_schema::{NativeSessionId, RawJson, Timestamp};
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
 use crate::append::PreparedAppend;
+use crate::append_counter::AppendCounter;
 use crate::chunk::Chunk;
 use crate::limits::Limits;
-use crate::notifier::{Notification, Tail};
+use crate::notifier::{Appended, Notification, Tail};
 use crate::schema::place;
 use crate::{
     Append, Enqueued, MessageId, NewMessage, NewSession, Session, SessionChanges, SessionKey, StoreError, message,
@@ -114,13 +116,17 @@ pub(crate) struct AppendEvents {
     session: SessionKey,
     append: Result<PreparedAppend, StoreError>,
     limits: Limits,
+    counter: AppendCounter,
+    /// Number of the append in the last transaction that it was part of.
+    number: AtomicI64,
 }
 
 impl AppendEvents {
-    pub(crate) fn new(session: SessionKey, append: Append, limits: Limits) -> Self {
+    pub(crate) fn new(session: SessionKey, append: Append, limits: Limits, counter: AppendCounter) -> Self {
         let append = append.prepare();
         let is_essential = append.as_ref().is_ok_and(|append| append.changes.essential);
-        Self { session, append, limits: if is_essential { Limits::NONE } else { limits } }
+        let limits = if is_essential { Limits::NONE } else { limits };
+        Self { session, append, limits, counter, number: AtomicI64::new(0) }
     }
 
     /// Updates the session's row. Fails if these are not the session's next events.
@@ -129,11 +135,13 @@ impl AppendEvents {
         if bytes > 0 {
             self.limits.check_store(connection, bytes)?;
         }
+        let number = range.map(|_| self.counter.next());
+        self.number.store(number.unwrap_or_default(), Ordering::Relaxed);
         let updated_rows = connection
             .prepare_cached(
                 "UPDATE sessions SET event_count = coalesce(:last, event_count), \
                  updated_at = max(updated_at, coalesce(:time, updated_at)), \
-                 stored_bytes = stored_bytes + :bytes, \
+                 stored_bytes = stored_bytes + :bytes, last_append = coalesce(:append, last_append), \
                  native_session_id = coalesce(:native, native_session_id), ended = :ended, \
                  busy = NOT :ended AND coalesce(:busy, busy) \
                  WHERE key = :key AND NOT ended AND event_count = coalesce(:first - 1, event_count) \
@@ -142,6 +150,7 @@ impl AppendEvents {
             .execute(named_params! {
                 ":key": self.session.0,
                 ":bytes": i64::try_from(bytes).unwrap_or(i64::MAX),
+                ":append": number,
                 ":limit": self.limits.max_session_bytes.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX)),
                 ":first": range.map(|(first, _)| first.cast_signed()),
                 ":last": range.map(|(_, last)| last.cast_signed()),
@@ -169,13 +178,14 @@ impl AppendEvents {
 
     fn insert_chunks(&self, connection: &Connection, append: &PreparedAppend) -> Result<(), StoreError> {
         let mut insert = connection.prepare_cached(
-            "INSERT INTO events (place, count, checksum, json, payloads) VALUES (?1, ?2, ?3, ?4, ?5)",
+            "INSERT INTO events (place, count, checksum, append, json, payloads) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?;
+        let number = self.number.load(Ordering::Relaxed);
         for (chunk, row) in append.chunks.iter().zip(&append.rows) {
             let text = append.lines.text(&chunk.events).unwrap_or_default();
             let place = self.chunk_place(append, chunk)?;
             let count = i64::try_from(chunk.events.len()).unwrap_or(i64::MAX);
-            insert.execute((place, count, row.checksum, row.events(text), &row.payloads))?;
+            insert.execute((place, count, row.checksum, number, row.events(text), &row.payloads))?;
         }
         Ok(())
     }
@@ -220,7 +230,8 @@ impl StoreWrite for AppendEvents {
         let append = self.append.as_ref().ok()?;
         let (_, last) = append.lines.sequence_range()?;
         let tail = if append.changes.ended { Tail::Ended { last } } else { Tail::Open { last } };
-        Some(Notification { session: self.session, tail, appended: Some(Arc::clone(&append.lines)) })
+        let appended = Appended { number: self.number.load(Ordering::Relaxed), lines: Arc::clone(&append.lines) };
+        Some(Notification { session: self.session, tail, appended: Some(appended) })
     }
 
     fn appended_events(&self) -> usize {
@@ -328,16 +339,22 @@ impl StoreWrite for UpdateSession {
             ))?;
         session::find_by_key(connection, self.session)?.ok_or(StoreError::SessionNotFound)
     }
+
+    fn notification(&self) -> Option<Notification> {
+        // Its labels may have changed, on which the filters of readers depend.
+        Some(Notification { session: self.session, tail: Tail::Unknown, appended: None })
+    }
 }
 
 /// Deletes a session. Its events and messages are removed afterwards (see `purge`).
 pub(crate) struct DeleteSession {
     session: SessionKey,
+    counter: AppendCounter,
 }
 
 impl DeleteSession {
-    pub(crate) fn new(session: SessionKey) -> Self {
-        Self { session }
+    pub(crate) fn new(session: SessionKey, counter: AppendCounter) -> Self {
+        Self { session, counter }
     }
 }
 
@@ -350,7 +367,7 @@ impl StoreWrite for DeleteSession {
             return Err(StoreError::SessionNotFound);
         }
         connection.prepare_cached("INSERT INTO deleted_sessions (session) VALUES (?1)")?.execute([session])?;
-        Ok(())
+        Ok(self.counter.save(connection)?)
     }
 
     fn notification(&self) -> Option<Notification> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use interlingua_client::{
-    AttachedFile, Client, ClientError, CreateSessionRequest, EventQuery, ExportFormat, InstallRequest, MessageRequest,
-    PermissionAnswer, SecretsRequest, SessionQuery, TurnQuery, UpdateSessionRequest,
+    AllEventsQuery, AttachedFile, Client, ClientError, CreateSessionRequest, EventQuery, ExportFormat, InstallRequest,
+    MessageRequest, PermissionAnswer, SecretsRequest, SessionQuery, TurnQuery, UpdateSessionRequest,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -46,6 +46,8 @@ async fn call_every_method(client: &Client) -> Result<(), ClientError> {
     assert_eq!(unknown.problem().unwrap().kind(), "question_not_found");
     let unknown = client.reject_question("s", "q").await.unwrap_err();
     assert_eq!(unknown.problem().unwrap().details, Some(json!({ "questionId": "q" })));
+    let mut events = client.follow_all_events(AllEventsQuery::default()).await?;
+    events.next().await?;
     client.terminate("s").await?;
     let mut events = client.follow_events("s", EventQuery::default()).await?;
     while events.next().await?.is_some() {}
@@ -155,13 +157,13 @@ async fn a_wrong_token_is_a_problem() {
 }
 
 /// Forwards connections to the server until they are cut.
-struct Proxy {
-    address: String,
+pub(crate) struct Proxy {
+    pub(crate) address: String,
     connections: tokio::sync::mpsc::UnboundedReceiver<AbortHandle>,
 }
 
 impl Proxy {
-    async fn start(server: &TestServer) -> Self {
+    pub(crate) async fn start(server: &TestServer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let target = server.base.strip_prefix("http://").unwrap().to_owned();
@@ -179,7 +181,7 @@ impl Proxy {
     }
 
     /// Cuts every open connection.
-    fn cut_connections(&mut self) {
+    pub(crate) fn cut_connections(&mut self) {
         while let Ok(connection) = self.connections.try_recv() {
             connection.abort();
         }

@@ -4,6 +4,7 @@ mod access;
 #[cfg(target_os = "linux")]
 mod agent_peers;
 mod agents;
+mod all_events;
 mod bodies;
 mod client;
 mod cut_connections;

@@ -6,6 +6,7 @@ mod damage;
 mod files;
 mod fixtures;
 mod full_disk;
+mod global_readers;
 mod log;
 mod messages;
 mod model;

@@ -51,7 +51,7 @@ fn decode_event(decoder: &mut Decoder) -> Option<Input> {
                 Ok(line) => Input::Received(line),
                 Err(error) => Input::Unreadable { error: error.utf8_error().to_string(), bytes: error.into_bytes() },
             },
-            Ok(Frame::Comment(_)) => continue,
+            Ok(Frame::Comment(_) | Frame::Id(_)) => continue,
             Err(too_long) => {
                 let FrameTooLong { limit, length, mut line, .. } = too_long;
                 line.truncate(LONG_LINE_PREFIX);

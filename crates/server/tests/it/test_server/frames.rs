@@ -21,7 +21,7 @@ impl Frames {
         loop {
             match self.next().await? {
                 Frame::Event(event) => return Some(decode(&event)),
-                Frame::Comment(_) => {}
+                Frame::Comment(_) | Frame::Id(_) => {}
                 Frame::UnknownLine(line) => {
                     panic!("unexpected line in the stream: {:?}", String::from_utf8_lossy(&line))
                 }

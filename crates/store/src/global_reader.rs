@@ -1,0 +1,199 @@
+//! A cursor into the events of many sessions.
+
+use std::collections::BTreeMap;
+
+use crate::global_cursor::{GlobalCursor, Position};
+use crate::global_feed::{FeedRead, FeedSubscription, Run};
+use crate::global_merge::{self, Merge};
+use crate::pool::ReadPool;
+use crate::{RawPayloads, ReadLimits, SessionFilter, SessionKey, Store, StoreError, events};
+
+/// Limits of what is returned at once.
+const READ_LIMITS: ReadLimits = ReadLimits { max_events: 512, max_bytes: 64 * 1024 };
+
+/// Where a reader of many sessions starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GlobalStart {
+    /// Before the first stored event.
+    #[default]
+    Beginning,
+    /// After the last stored event.
+    End,
+    /// After a cursor.
+    After(GlobalCursor),
+}
+
+/// Events of one or more sessions, in the order in which they were stored.
+#[derive(Clone, Debug, Default)]
+pub struct GlobalBatch {
+    store_id: u32,
+    runs: Vec<Run>,
+}
+
+impl GlobalBatch {
+    /// The cursor after each event, and its JSON text.
+    pub fn iter(&self) -> impl Iterator<Item = (GlobalCursor, &str)> {
+        self.runs.iter().flat_map(move |run| {
+            run.events.iter().map(move |(sequence, json)| {
+                let position = Position { append: run.append, session: run.session, sequence };
+                (GlobalCursor { store_id: self.store_id, position }, json)
+            })
+        })
+    }
+
+    /// Number of events.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.runs.iter().map(|run| run.events.len()).sum()
+    }
+
+    /// Whether there are no events.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Size of the events in bytes.
+    #[must_use]
+    pub fn byte_len(&self) -> usize {
+        self.runs.iter().map(|run| run.events.byte_len()).sum()
+    }
+}
+
+/// A cursor into the events of many sessions. Each event is returned once, those of a session in the order of their
+/// sequences. A session whose labels change joins or leaves the reader with its next events.
+///
+/// A reader that keeps up shares the last appends in memory with the others. One that is behind, and every reader of
+/// native payloads, reads from the disk.
+#[derive(Debug)]
+pub struct GlobalReader {
+    store: Store,
+    store_id: u32,
+    subscription: FeedSubscription,
+    filter: SessionFilter,
+    raw: RawPayloads,
+    position: Position,
+    /// Stored events that are being read.
+    merge: Option<Merge>,
+    /// Whether sessions pass the filter, as far as it is known; the number of changes of sessions when it was read.
+    passing: BTreeMap<SessionKey, bool>,
+    changes: u64,
+}
+
+impl GlobalReader {
+    pub(crate) fn new(
+        store: Store,
+        store_id: u32,
+        subscription: FeedSubscription,
+        start: GlobalStart,
+        filter: SessionFilter,
+        raw: RawPayloads,
+    ) -> Self {
+        let position = match start {
+            GlobalStart::Beginning => Position::START,
+            GlobalStart::End => subscription.end(),
+            GlobalStart::After(cursor) => cursor.position,
+        };
+        Self { store, store_id, subscription, filter, raw, position, merge: None, passing: BTreeMap::new(), changes: 0 }
+    }
+
+    /// The cursor after everything that was returned or filtered out so far.
+    #[must_use]
+    pub fn cursor(&self) -> GlobalCursor {
+        GlobalCursor { store_id: self.store_id, position: self.position }
+    }
+
+    /// Waits for the next events.
+    ///
+    /// Cancel safe: the cursor moves only when events are returned or filtered out.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails or is closed. The cursor does not move.
+    pub async fn next(&mut self) -> Result<GlobalBatch, StoreError> {
+        loop {
+            let runs = match self.merge.take() {
+                Some(merge) => self.read_stored(merge).await?,
+                None => match self.subscription.after(self.position, READ_LIMITS) {
+                    FeedRead::Behind => {
+                        let (filter, position) = (self.filter.clone(), self.position);
+                        let load = move |connection: &_| Merge::load(connection, &filter, position);
+                        self.merge = Some(self.pool().read(load).await?);
+                        continue;
+                    }
+                    FeedRead::Runs(runs, _) if runs.is_empty() => {
+                        self.subscription.changed().await?;
+                        continue;
+                    }
+                    FeedRead::Runs(runs, changes) => self.filter_recent(runs, changes).await?,
+                },
+            };
+            if !runs.is_empty() {
+                return Ok(GlobalBatch { store_id: self.store_id, runs });
+            }
+        }
+    }
+
+    /// Reads the next stored events, and moves the cursor.
+    async fn read_stored(&mut self, mut merge: Merge) -> Result<Vec<Run>, StoreError> {
+        let raw = self.raw;
+        let read = self.pool().read(move |connection| {
+            let runs = merge.read(connection, READ_LIMITS, raw)?;
+            Ok((merge, runs))
+        });
+        let (merge, runs) = read.await?;
+        let last = runs.last().and_then(|run| Some((run, run.events.last_sequence()?)));
+        self.position = match last {
+            Some((run, sequence)) => Position { append: run.append, session: run.session, sequence },
+            None => self.position.max(merge.end()),
+        };
+        self.merge = last.map(|_| merge);
+        Ok(runs)
+    }
+
+    /// The appends whose sessions pass the filter, with payloads if they are wanted. Moves the cursor.
+    async fn filter_recent(&mut self, mut runs: Vec<Run>, changes: u64) -> Result<Vec<Run>, StoreError> {
+        let end = runs.last().map(|run| Position::end_of(run.append));
+        if !self.filter.is_empty() {
+            if self.changes != changes {
+                self.passing.clear();
+                self.changes = changes;
+            }
+            let unknown: Vec<SessionKey> =
+                runs.iter().map(|run| run.session).filter(|session| !self.passing.contains_key(session)).collect();
+            if !unknown.is_empty() {
+                let (filter, sessions) = (self.filter.clone(), unknown.clone());
+                let passing = self
+                    .pool()
+                    .read(move |connection| global_merge::filter_sessions(connection, &filter, &sessions))
+                    .await?;
+                self.passing.extend(unknown.into_iter().map(|session| (session, passing.contains(&session))));
+            }
+            runs.retain(|run| self.passing.get(&run.session).copied().unwrap_or_default());
+        }
+        if self.raw == RawPayloads::Include && !runs.is_empty() {
+            runs = self.pool().read(move |connection| read_payloads(connection, runs)).await?;
+        }
+        self.position = end.unwrap_or(self.position);
+        Ok(runs)
+    }
+
+    fn pool(&self) -> &ReadPool {
+        self.store.pool()
+    }
+}
+
+/// Reads the events of appends again, with their payloads.
+fn read_payloads(connection: &rusqlite::Connection, runs: Vec<Run>) -> Result<Vec<Run>, StoreError> {
+    let mut with_payloads = Vec::with_capacity(runs.len());
+    for run in runs {
+        let Some((first, _)) = run.events.iter().next() else { continue };
+        let limits = ReadLimits { max_events: run.events.len(), max_bytes: usize::MAX };
+        let events = events::read(connection, run.session, first - 1, limits, RawPayloads::Include)?;
+        // A session that was deleted in the meantime has no events.
+        if !events.is_empty() {
+            with_payloads.push(Run { events, ..run });
+        }
+    }
+    Ok(with_payloads)
+}
