@@ -9,6 +9,7 @@ pub mod audit;
 pub mod check;
 pub mod convert;
 mod data_dir;
+mod duration;
 mod mock_args;
 mod output;
 mod printer;
@@ -22,6 +23,7 @@ pub mod sessions;
 pub mod show;
 mod storage_args;
 pub mod store;
+pub mod tokens;
 pub mod ui;
 
 use std::io;
@@ -81,6 +83,7 @@ enum Command {
     Ui(ui::Args),
     Sessions(sessions::Args),
     Store(store::Args),
+    Tokens(tokens::Args),
     Agents(agents::Args),
     Convert(convert::Args),
     Check(check::Args),
@@ -104,6 +107,7 @@ impl Cli {
             Command::Ui(args) => ui::run(args),
             Command::Sessions(args) => sessions::run(args),
             Command::Store(args) => store::run(args),
+            Command::Tokens(args) => tokens::run(args),
             Command::Agents(args) => agents::run(args),
             Command::Convert(args) => convert::run(&args),
             Command::Check(args) => check::run(&args),

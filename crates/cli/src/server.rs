@@ -7,10 +7,11 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use interlingua_runtime::{Runtime, RuntimeOptions, drivers};
-use interlingua_server::{Access, ServerConfig, Token, WebOrigin};
+use interlingua_server::{Access, NamedTokens, ServerConfig, Token, TokenFile, WebOrigin};
 use interlingua_store::{Store, StoreOptions};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -19,6 +20,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::Outcome;
 use crate::data_dir::{launch_config, resolve_data_dir};
+use crate::duration::parse_duration;
 use crate::mock_args::MockArgs;
 use crate::server_file::{ServerFile, client_url};
 use crate::storage_args::StorageArgs;
@@ -35,13 +37,14 @@ const STATUS_TARGET: &str = "interlingua::status";
 /// /v1/openapi.json describes the API.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-All paths under /v1 except /v1/health require the header `Authorization: Bearer TOKEN`. Set the token with \
+All paths under /v1 except /v1/health and /v1/ready require the header `Authorization: Bearer TOKEN`. `interlingua tokens \
+add` makes tokens with names and scopes, which can be revoked while the server runs. A token that may do everything is set with \
 INTERLINGUA_TOKEN or --token-file, which other users must not be able to read; --token works too, but other users of the machine can see it in the process list. \
 With --no-token every process on this machine may use the server, but no web page. The agents that the server runs may \
 not (on Linux); SECURITY.md says what that protects against.
 
 The server prints `interlingua listens on http://ADDRESS` to standard error when it is ready. SIGINT (Ctrl-C) or \
-SIGTERM stops it; a second one stops it at once. While it runs, `server.json` in the data directory has its address and \
+SIGTERM stops it; a second one stops it at once. With --drain, SIGTERM lets the turns that run end first. While it runs, `server.json` in the data directory has its address and \
 process id, so that other commands find it.
 
 A program that starts a server of its own lets it choose a port, reads the address from standard output, and keeps \
@@ -86,6 +89,12 @@ pub struct Args {
     sync: Durability,
     #[command(flatten)]
     storage: StorageArgs,
+    /// On SIGTERM, start no further turns and wait for those that run, at most for this time, e.g. 10m
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    drain: Option<Duration>,
+    /// Deny permissions and reject questions that nobody answers for this time, e.g. 1h [default: they wait]
+    #[arg(long, value_name = "DURATION", value_parser = parse_request_timeout)]
+    request_timeout: Option<Duration>,
     /// Install an agent when a session needs it
     #[arg(long)]
     auto_install: bool,
@@ -162,6 +171,8 @@ pub(crate) fn run_for_page<G>(
         data_dir,
         cors_allow_origin: Vec::new(),
         sync: Durability::Normal,
+        drain: None,
+        request_timeout: None,
         auto_install: false,
         log: log.to_owned(),
         log_format: LogFormat::Text,
@@ -194,8 +205,9 @@ fn serve<G>(args: Args, access: Access, ready: impl FnOnce(&Path, &str) -> G) ->
     let mock = args.mock.driver()?;
     let launch = launch_config(&data_dir)?;
     let store = Store::open(&data_dir, args.storage.apply(StoreOptions::default().durability(durability)))?;
-    let config = ServerConfig::new(access).allowed_origins(args.cors_allow_origin);
-    let options = RuntimeOptions::default().auto_install(args.auto_install);
+    let named_tokens = NamedTokens::load(TokenFile::new(&data_dir))?;
+    let config = ServerConfig::new(access).named_tokens(named_tokens).allowed_origins(args.cors_allow_origin);
+    let options = RuntimeOptions::default().auto_install(args.auto_install).request_timeout(args.request_timeout);
     let tokio = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKER_THREADS)
         .enable_all()
@@ -217,6 +229,7 @@ fn serve<G>(args: Args, access: Access, ready: impl FnOnce(&Path, &str) -> G) ->
             print_address(&url)?;
         }
         let runtime = Runtime::start(store.clone(), drivers(&launch, mock), options);
+        let shutdown = drain_before(shutdown, args.drain, runtime.clone());
         announce(address, args.log_format);
         let _guard = ready(&data_dir, &url);
         tracing::info!(version = env!("CARGO_PKG_VERSION"), data_dir = %data_dir.display(), "server started");
@@ -228,6 +241,44 @@ fn serve<G>(args: Args, access: Access, ready: impl FnOnce(&Path, &str) -> G) ->
         tracing::info!("server stopped");
         Ok(())
     })
+}
+
+/// Waits for the shutdown, and after SIGTERM also for the turns that run.
+async fn drain_before(shutdown: impl Future<Output = StopCause>, drain: Option<Duration>, runtime: Runtime) {
+    let (StopCause::Terminate, Some(limit)) = (shutdown.await, drain) else { return };
+    tracing::info!(limit_s = limit.as_secs(), "draining: starting no further turns and waiting for those that run");
+    match runtime.drain(limit).await {
+        0 => tracing::info!("all turns have ended"),
+        sessions => tracing::warn!(sessions, "the time to drain is over; interrupting the turns that still run"),
+    }
+}
+
+/// Parses `--request-timeout`. Zero would deny every request.
+fn parse_request_timeout(text: &str) -> Result<Duration, String> {
+    let timeout = parse_duration(text)?;
+    if timeout.is_zero() {
+        Err("every request would be denied at once; expected more than 0".to_owned())
+    } else {
+        Ok(timeout)
+    }
+}
+
+/// Why the server stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StopCause {
+    Interrupt,
+    Terminate,
+    ParentEnded,
+}
+
+impl StopCause {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Interrupt => "SIGINT",
+            Self::Terminate => "SIGTERM",
+            Self::ParentEnded => "standard input was closed",
+        }
+    }
 }
 
 /// Puts an IPv6 address into brackets, as it is written before a port.
@@ -279,7 +330,7 @@ fn init_logging(filter: &str, format: LogFormat) -> anyhow::Result<()> {
 
 /// Completes when the process receives SIGINT or SIGTERM, or when standard input is closed if `exit_with_parent`. A
 /// second signal ends the process at once.
-fn shutdown_signal(exit_with_parent: bool) -> anyhow::Result<impl Future<Output = ()>> {
+fn shutdown_signal(exit_with_parent: bool) -> anyhow::Result<impl Future<Output = StopCause>> {
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot handle SIGINT")?;
     let mut terminate = signal(SignalKind::terminate()).context("cannot handle SIGTERM")?;
     let parent_end = if exit_with_parent { Some(wait_for_end_of_input()?) } else { None };
@@ -292,11 +343,11 @@ fn shutdown_signal(exit_with_parent: bool) -> anyhow::Result<impl Future<Output 
             }
         };
         let cause = tokio::select! {
-            _ = interrupt.recv() => "SIGINT",
-            _ = terminate.recv() => "SIGTERM",
-            () = parent_end => "standard input was closed",
+            _ = interrupt.recv() => StopCause::Interrupt,
+            _ = terminate.recv() => StopCause::Terminate,
+            () = parent_end => StopCause::ParentEnded,
         };
-        tracing::info!(cause, "shutting down: closing event streams and stopping agents");
+        tracing::info!(cause = cause.name(), "shutting down");
         tokio::spawn(async move {
             let signal = tokio::select! {
                 _ = interrupt.recv() => "SIGINT",
@@ -305,6 +356,7 @@ fn shutdown_signal(exit_with_parent: bool) -> anyhow::Result<impl Future<Output 
             tracing::warn!(signal, "second signal; exiting without waiting for agents");
             std::process::exit(130);
         });
+        cause
     })
 }
 

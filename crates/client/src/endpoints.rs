@@ -10,7 +10,7 @@ use crate::frames::{FrameStream, TurnStream};
 use crate::types::{
     AgentInfo, AgentList, AgentModels, CheckReport, CreateSessionRequest, CreatedSession, EventPage, EventQuery,
     ExportFormat, Health, InstallRequest, InstallStatus, MessageList, MessageRequest, ModeInfo, ModeList,
-    PermissionAnswer, QueuedMessage, SecretsRequest, SessionInfo, SessionPage, SessionQuery, TurnQuery,
+    PermissionAnswer, QueuedMessage, Ready, SecretsRequest, SessionInfo, SessionPage, SessionQuery, TurnQuery,
     UpdateSessionRequest,
 };
 
@@ -22,6 +22,15 @@ impl Client {
     /// Checks that the server is up. Needs no token.
     pub async fn health(&self) -> Result<Health, ClientError> {
         self.fetch(self.get(&["health"])?).await
+    }
+
+    /// Checks that the server can take work. Needs no token.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot, for example because it is stopping.
+    pub async fn ready(&self) -> Result<Ready, ClientError> {
+        self.fetch(self.get(&["ready"])?).await
     }
 
     /// The server's OpenAPI document.

@@ -47,7 +47,7 @@ pub use interlingua_sse::{Event as SseEvent, Frame};
 pub use types::{
     AgentInfo, AgentModels, AttachedFile, CheckReport, CreateSessionRequest, CreatedSession, EventPage, EventQuery,
     ExportFormat, Health, InstallProgress, InstallRequest, InstallState, InstallStatus, MessageRequest, ModeInfo,
-    ModelInfo, PendingRequest, PermissionAnswer, QueuedMessage, RuleViolation, SecretsRequest, SessionInfo,
+    ModelInfo, PendingRequest, PermissionAnswer, QueuedMessage, Ready, RuleViolation, SecretsRequest, SessionInfo,
     SessionPage, SessionQuery, SessionState, SharedProcess, SharedProcessState, TurnQuery, UpdateSessionRequest,
 };
 

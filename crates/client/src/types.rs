@@ -18,6 +18,19 @@ pub struct Health {
     pub version: String,
 }
 
+/// The server can take work.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Ready {
+    /// Always `ready`.
+    pub status: String,
+    /// Time that a commit takes now, in milliseconds.
+    pub store_lag_ms: u64,
+    /// Free space on the disk of the data directory, in bytes.
+    pub free_bytes: u64,
+}
+
 /// The server's agents.
 #[derive(Debug, Deserialize)]
 pub(crate) struct AgentList {
@@ -223,6 +236,10 @@ pub struct CreateSessionRequest {
     /// MCP servers for the agent, by name: `{"command", "args", "env"}` or `{"type", "url", "headers"}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mcp: Option<Value>,
+    /// Milliseconds that a permission request or question waits for an answer before it is denied or rejected; the
+    /// server's timeout if `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_timeout_ms: Option<u64>,
 }
 
 impl CreateSessionRequest {

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use interlingua_schema::{RawJson, SessionId};
 use interlingua_store::{NewSession, Session};
@@ -44,6 +45,9 @@ pub struct CreateSession {
     pub env: Environment,
     /// MCP servers for the agent.
     pub mcp: McpServers,
+    /// Milliseconds that a permission request or question waits for an answer before it is denied or rejected; `None` for
+    /// the runtime's timeout.
+    pub request_timeout_ms: Option<u64>,
 }
 
 /// What the store keeps about the parameters of a session, besides its columns.
@@ -59,12 +63,19 @@ pub(crate) struct StoredConfig {
     /// Names of the values that may be secret, for each MCP server that has any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     mcp_secrets: BTreeMap<String, Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    request_timeout_ms: Option<u64>,
 }
 
 impl StoredConfig {
     /// Decodes the configuration of a stored session.
     pub(crate) fn decode(session: &Session) -> Self {
         session.config.as_ref().and_then(|config| serde_json::from_str(config.as_str()).ok()).unwrap_or_default()
+    }
+
+    /// How long a request of the agent waits for an answer.
+    pub(crate) fn request_timeout(&self) -> Option<Duration> {
+        self.request_timeout_ms.map(Duration::from_millis)
     }
 
     /// The names of the values that may be secret.
@@ -112,6 +123,7 @@ impl CreateSession {
         pub labels: BTreeMap<String, String>,
         pub env: Environment,
         pub mcp: McpServers,
+        pub request_timeout_ms: Option<u64>,
     }
 
     /// Checks the parameters and turns them into a spec for the driver.
@@ -130,6 +142,10 @@ impl CreateSession {
         if let Some((name, _)) = self.env.iter().find(|(_, value)| value.contains('\0')) {
             let detail = format!("the value of `env` variable {name:?} contains a NUL character");
             return Err(RuntimeError::field("env", detail));
+        }
+        if self.request_timeout_ms == Some(0) {
+            let detail = "`requestTimeoutMs` is 0, which would deny every request at once; expected at least 1";
+            return Err(RuntimeError::field("requestTimeoutMs", detail));
         }
         let spec = SessionSpec {
             native_session_id: driver.choose_native_session_id(&id),
@@ -170,7 +186,12 @@ fn is_variable_name(name: &str) -> bool {
 
 impl SessionSpec {
     /// The session as it is stored.
-    pub(crate) fn to_new_session(&self, agent: &'static str, labels: BTreeMap<String, String>) -> NewSession {
+    pub(crate) fn to_new_session(
+        &self,
+        agent: &'static str,
+        labels: BTreeMap<String, String>,
+        request_timeout_ms: Option<u64>,
+    ) -> NewSession {
         let config = StoredConfig {
             agent_version: self.agent_version.clone(),
             env: self.env.names().map(str::to_owned).collect(),
@@ -181,6 +202,7 @@ impl SessionSpec {
                 .filter(|(_, server)| !server.secrets().is_empty())
                 .map(|(name, server)| (name.to_owned(), server.secrets().names().map(str::to_owned).collect()))
                 .collect(),
+            request_timeout_ms,
         };
         let mut session = NewSession::new(self.session_id.clone(), agent);
         session.agent_mode.clone_from(&self.agent_mode);

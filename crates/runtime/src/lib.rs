@@ -54,6 +54,7 @@ pub mod mock;
 mod permission_mode;
 mod process;
 mod process_environment;
+mod running_turns;
 mod runtime;
 mod secrets;
 mod session;

@@ -16,6 +16,7 @@ use crate::driver::{BoxFuture, Driver, PermissionReply, ServeError};
 use crate::error::RuntimeError;
 use crate::install::check_version;
 use crate::install_jobs::{InstallJob, InstallJobs, InstallStatus};
+use crate::running_turns::RunningTurns;
 use crate::secrets::{Secrets, SecretsBySession, SessionSecrets};
 use crate::session::{QuestionReply, ReplySender, SessionCommand};
 use crate::session_status::SessionStatus;
@@ -39,6 +40,8 @@ pub struct RuntimeOptions {
     pub stop_grace: Duration,
     /// How long an agent may take to list its modes or models.
     pub query_timeout: Duration,
+    /// How long a permission request or question waits for an answer before it is denied or rejected; `None` for ever.
+    pub request_timeout: Option<Duration>,
 }
 
 impl Default for RuntimeOptions {
@@ -48,6 +51,7 @@ impl Default for RuntimeOptions {
             interrupt_grace: Duration::from_secs(10),
             stop_grace: Duration::from_secs(5),
             query_timeout: Duration::from_secs(60),
+            request_timeout: None,
         }
     }
 }
@@ -71,6 +75,13 @@ impl RuntimeOptions {
     #[must_use]
     pub fn stop_grace(mut self, grace: Duration) -> Self {
         self.stop_grace = grace;
+        self
+    }
+
+    /// Sets how long a permission request or question waits for an answer before it is denied or rejected.
+    #[must_use]
+    pub fn request_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.request_timeout = timeout;
         self
     }
 
@@ -99,6 +110,7 @@ pub(crate) struct Shared {
     secrets: Mutex<SecretsBySession>,
     install_jobs: InstallJobs,
     large_messages: Arc<Semaphore>,
+    pub(crate) running_turns: RunningTurns,
     /// The sessions of which all values that may be secret are in `secrets`.
     complete_secrets: Mutex<BTreeSet<SessionKey>>,
 }
@@ -166,6 +178,7 @@ impl Runtime {
             secrets: Mutex::default(),
             install_jobs: InstallJobs::default(),
             large_messages: Arc::new(Semaphore::new(1)),
+            running_turns: RunningTurns::default(),
             complete_secrets: Mutex::default(),
         };
         let runtime = Self { shared: Arc::new(shared) };
@@ -286,10 +299,10 @@ impl Runtime {
             self.install_missing(&driver, create.agent_version.clone()).await?;
         }
         Arc::clone(&driver).refresh_status().await;
-        let labels = create.labels.clone();
+        let (labels, request_timeout) = (create.labels.clone(), create.request_timeout_ms);
         check_labels(&labels)?;
         let spec = create.into_spec(id, &*driver)?;
-        let session = match self.shared.store.create(spec.to_new_session(driver.id(), labels)).await {
+        let session = match self.shared.store.create(spec.to_new_session(driver.id(), labels, request_timeout)).await {
             Ok(session) => session,
             Err(StoreError::SessionAlreadyExists(id)) => return Err(RuntimeError::SessionAlreadyExists(id)),
             Err(error) => return Err(error.into()),
@@ -396,9 +409,23 @@ impl Runtime {
         permission: &str,
         reply: PermissionReply,
     ) -> Result<(), RuntimeError> {
+        self.reply_permission_as(id, permission, reply, None).await
+    }
+
+    /// Answers a permission request for a client that used the API token with this name. `permission.resolved` names it.
+    ///
+    /// # Errors
+    /// As [`reply_permission`](Self::reply_permission).
+    pub async fn reply_permission_as(
+        &self,
+        id: &SessionId,
+        permission: &str,
+        reply: PermissionReply,
+        by: Option<String>,
+    ) -> Result<(), RuntimeError> {
         let session = self.open_session(id).await?;
         let permission = permission.to_owned();
-        self.send_command(&session, |reply_to| SessionCommand::Permission { id: permission, reply, reply_to }).await
+        self.send_command(&session, |reply_to| SessionCommand::Permission { id: permission, reply, by, reply_to }).await
     }
 
     /// Answers a question with chosen options or free text. The questions of one request are sent to the agent when the
@@ -443,6 +470,20 @@ impl Runtime {
             let grace_ms = grace.as_millis();
             tracing::warn!(grace_ms, "agents still running after the grace period; their supervisors will kill them");
         }
+    }
+
+    /// Starts no further turns, and waits until those that run have ended, at most for this time. Messages stay in their
+    /// queues, and can still be queued. Returns the number of sessions that still work.
+    ///
+    /// A server that is started with the same store afterwards goes on with the queues.
+    pub async fn drain(&self, limit: Duration) -> usize {
+        self.shared.running_turns.drain(limit).await
+    }
+
+    /// Whether no further turns start, because of [`drain`](Self::drain).
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.shared.running_turns.is_draining()
     }
 
     /// The driver of an agent.

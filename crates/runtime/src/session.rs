@@ -14,6 +14,7 @@ mod messages;
 mod open_work;
 mod pending_append;
 mod replies;
+mod request_deadlines;
 mod turn;
 
 use std::collections::HashMap;
@@ -32,7 +33,8 @@ use connection::{Connection, Received};
 use current_message::CurrentMessage;
 use open_work::OpenWork;
 use pending_append::PendingAppend;
-use replies::Replies;
+use replies::{Replies, ReplySource};
+use request_deadlines::RequestDeadlines;
 
 use crate::actors::SessionCommands;
 use crate::batch_channel::ByteLen;
@@ -41,6 +43,7 @@ use crate::create::StoredConfig;
 use crate::driver::{Driver, DriverCommand, ServeOutcome};
 use crate::driver_output::now;
 use crate::error::RuntimeError;
+use crate::running_turns::RunningTurn;
 use crate::runtime::Runtime;
 use crate::secrets::Secrets;
 
@@ -108,7 +111,10 @@ struct SessionActor {
     /// Callers that wait for the turns of queued messages.
     turn_waiters: HashMap<MessageId, Vec<oneshot::Sender<u64>>>,
     replies: Replies,
+    request_deadlines: RequestDeadlines,
     interrupt: Option<PendingInterrupt>,
+    /// Counts the session as working, while it is.
+    running: Option<RunningTurn>,
     /// When the agent last had something to do.
     idle_since: Instant,
 }
@@ -148,7 +154,17 @@ impl SessionActor {
 
     /// Whether the queue may hold messages that can be sent to the agent.
     fn has_work(&self) -> bool {
-        self.queue.may_have_messages && !self.needs_secrets
+        self.queue.may_have_messages && !self.needs_secrets && !self.runtime.shared.running_turns.is_draining()
+    }
+
+    /// Counts the session as working or not, for a server that waits for its turns to end.
+    fn update_running(&mut self) {
+        let is_working = self.is_busy() || !self.open_work.is_empty() || self.in_flight.is_some();
+        if !is_working {
+            self.running = None;
+        } else if self.running.is_none() {
+            self.running = Some(self.runtime.shared.running_turns.start());
+        }
     }
 
     async fn run(&mut self, commands: &mut SessionCommands) -> Result<(), RuntimeError> {
@@ -157,7 +173,10 @@ impl SessionActor {
             if self.in_flight.is_none() {
                 self.finish_commit()?;
                 if !self.is_busy() && self.has_work() {
-                    self.take_next_message().await?;
+                    self.running.get_or_insert_with(|| self.runtime.shared.running_turns.start());
+                    if self.has_work() {
+                        self.take_next_message().await?;
+                    }
                 }
                 if self.can_stop() {
                     self.stop_idle_agent().await?;
@@ -169,6 +188,7 @@ impl SessionActor {
                     }
                 }
             }
+            self.update_running();
             let deadline = self.deadline();
             tokio::select! {
                 biased;
@@ -194,6 +214,11 @@ impl SessionActor {
     }
 
     fn deadline(&self) -> Option<Instant> {
+        self.agent_deadline().into_iter().chain(self.request_deadlines.first()).min()
+    }
+
+    /// The deadline of an interrupt, or of an idle agent.
+    fn agent_deadline(&self) -> Option<Instant> {
         match &self.interrupt {
             Some(interrupt) => Some(interrupt.deadline),
             None if self.is_busy() || self.connection.is_none() || self.in_flight.is_some() => None,
@@ -225,12 +250,12 @@ impl SessionActor {
                 let result = self.update(changes).await;
                 reply(reply_to, result);
             }
-            SessionCommand::Permission { id, reply: permission_reply, reply_to } => {
-                let result = self.reply_permission(id, permission_reply);
+            SessionCommand::Permission { id, reply: permission_reply, by, reply_to } => {
+                let result = self.reply_permission(id, permission_reply, ReplySource::Client { token: by });
                 reply(reply_to, result);
             }
             SessionCommand::Question { id, reply: question_reply, reply_to } => {
-                let result = self.reply_question(id, question_reply);
+                let result = self.reply_question(id, question_reply, &ReplySource::Client { token: None });
                 reply(reply_to, result);
             }
             SessionCommand::Interrupt(reply_to) => {
@@ -299,9 +324,11 @@ impl SessionActor {
         });
     }
 
-    /// Handles a passed deadline: of an interrupt that the agent did not follow, or of an idle agent.
+    /// Handles a passed deadline: of an interrupt that the agent did not follow, of requests that nobody answered, or of
+    /// an idle agent.
     async fn handle_deadline(&mut self) -> Result<(), RuntimeError> {
-        if self.interrupt.is_some() {
+        self.expire_requests();
+        if self.interrupt.as_ref().is_some_and(|interrupt| interrupt.deadline <= Instant::now()) {
             let grace_ms = self.runtime.shared.options.interrupt_grace.as_millis();
             let (session, agent) = (&self.session.id, self.driver.id());
             tracing::warn!(%session, agent, grace_ms, "agent did not stop after the interrupt; closing its connection");

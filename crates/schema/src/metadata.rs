@@ -177,6 +177,8 @@ wire_struct! {
         pub scope?: Option<ApprovalScope>,
         /// Name of the API token that resolved the permission. Omitted until then, and if it is not known.
         pub by?: Option<String>,
+        /// True if the permission was denied because nobody answered in time. Omitted otherwise.
+        pub expired?: Option<bool>,
         /// Further data of the request, as the agent sent it; null if there is none.
         pub native: Option<Value>,
     } after decoding PermissionMetadata::with_typed_input
@@ -186,7 +188,17 @@ impl PermissionMetadata {
     /// Metadata of a permission for a tool of this kind that can be approved with these scopes.
     #[must_use]
     pub const fn new(tool_kind: ToolKind, scopes: Vec<ApprovalScope>) -> Self {
-        Self { call_id: None, tool_kind, input: None, reason: None, scopes, scope: None, by: None, native: None }
+        Self {
+            call_id: None,
+            tool_kind,
+            input: None,
+            reason: None,
+            scopes,
+            scope: None,
+            by: None,
+            expired: None,
+            native: None,
+        }
     }
 
     /// Decodes the input by the kind of the tool, which is not known while serde reads the input.
@@ -223,6 +235,8 @@ wire_struct! {
         pub secret: bool,
         /// Id of the tool call that waits for the answer. Omitted if there is none.
         pub call_id?: Option<String>,
+        /// True if the question was rejected because nobody answered in time. Omitted otherwise.
+        pub expired?: Option<bool>,
         /// Further data of the request, as the agent sent it. Omitted if there is none.
         pub native?: Option<Value>,
     }

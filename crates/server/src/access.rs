@@ -1,32 +1,59 @@
-//! Token authentication.
+//! Authentication by tokens, and what a token may be used for.
 
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
 use axum::response::Response;
 
 use crate::app::App;
-use crate::config::{Access, Token};
+use crate::config::{Access, ServerConfig};
+use crate::identity::{Identity, required_scope};
 use crate::problem::{Problem, ProblemKind};
 
-/// Middleware: rejects requests without the token, unless they need none.
-pub(crate) async fn require_token(State(app): State<App>, request: Request, next: Next) -> Result<Response, Problem> {
-    if let Access::Token(token) = &app.config().access
-        && needs_token(request.uri().path())
-    {
-        check_token(token, request.headers())?;
+/// Middleware: rejects requests without a token that allows them, unless they need none. The handler and the request
+/// log learn who sent the request.
+pub(crate) async fn require_token(
+    State(app): State<App>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    if matches!(app.config().access, Access::Loopback) || !needs_token(request.uri().path()) {
+        return Ok(next.run(request).await);
     }
-    Ok(next.run(request).await)
+    let identity = authenticate(app.config(), request.headers()).inspect_err(|_| {
+        app.metrics().count_auth_failure("token_invalid");
+    })?;
+    if let Some(route) = request.extensions().get::<MatchedPath>() {
+        let scope = required_scope(request.method(), route.as_str());
+        if !identity.has(scope) {
+            app.metrics().count_auth_failure("insufficient_scope");
+            let name = identity.token.as_deref().unwrap_or_default();
+            let detail = format!(
+                "the token `{name}` does not have the scope `{scope}`, which {} {} needs; use another token, or replace it \
+                 with `interlingua tokens add`",
+                request.method(),
+                route.as_str()
+            );
+            let mut response =
+                axum::response::IntoResponse::into_response(Problem::new(ProblemKind::InsufficientScope, detail));
+            response.extensions_mut().insert(identity);
+            return Ok(response);
+        }
+    }
+    request.extensions_mut().insert(identity.clone());
+    let mut response = next.run(request).await;
+    response.extensions_mut().insert(identity);
+    Ok(response)
 }
 
-/// Whether a path needs the token. `/v1/health` does not, and neither do paths that do not exist.
+/// Whether a path needs a token. `/v1/health` and `/v1/ready` do not, and neither do paths that do not exist.
 fn needs_token(path: &str) -> bool {
     let is_api = path == "/v1" || path.starts_with("/v1/");
-    (is_api && path != "/v1/health") || path == "/metrics"
+    (is_api && path != "/v1/health" && path != "/v1/ready") || path == "/metrics"
 }
 
-fn check_token(token: &Token, headers: &HeaderMap) -> Result<(), Problem> {
+fn authenticate(config: &ServerConfig, headers: &HeaderMap) -> Result<Identity, Problem> {
     let invalid = |detail: &str| Problem::new(ProblemKind::TokenInvalid, detail);
     let header = headers
         .get(AUTHORIZATION)
@@ -34,11 +61,15 @@ fn check_token(token: &Token, headers: &HeaderMap) -> Result<(), Problem> {
     let given = header.to_str().ok().and_then(parse_authorization).ok_or_else(|| {
         invalid("expected the header `Authorization: Bearer <token>` or `Authorization: Token <token>`")
     })?;
-    if token.matches(given) {
-        Ok(())
-    } else {
-        Err(invalid("wrong token; use the one that the server was started with"))
+    if let Access::Token(token) = &config.access
+        && token.matches(given)
+    {
+        return Ok(Identity::admin());
     }
+    let named = config.named_tokens.as_ref().and_then(|tokens| tokens.find(given));
+    named.map(Identity::from).ok_or_else(|| {
+        invalid("wrong token; use the one that the server was started with, or one that `interlingua tokens add` made")
+    })
 }
 
 /// The token of an `Authorization` header.
@@ -67,7 +98,7 @@ mod tests {
         for path in ["/v1", "/v1/", "/v1/agents", "/v1/health/", "/v1/nothing", "/metrics"] {
             assert!(needs_token(path), "{path}");
         }
-        for path in ["/v1/health", "/", "/v11", "/favicon.ico"] {
+        for path in ["/v1/health", "/v1/ready", "/", "/v11", "/favicon.ico"] {
             assert!(!needs_token(path), "{path}");
         }
     }

@@ -8,6 +8,7 @@ use axum::http::Uri;
 use subtle::ConstantTimeEq;
 
 use crate::ServerError;
+use crate::tokens::NamedTokens;
 
 /// Configuration of the server.
 #[derive(Clone, Debug)]
@@ -15,6 +16,8 @@ use crate::ServerError;
 pub struct ServerConfig {
     /// Who may use the server.
     pub access: Access,
+    /// Tokens with names and scopes, besides the server's own token.
+    pub named_tokens: Option<NamedTokens>,
     /// Origins of web pages that may use the server from a browser.
     pub allowed_origins: Vec<WebOrigin>,
 }
@@ -23,7 +26,14 @@ impl ServerConfig {
     /// A configuration that allows no web pages.
     #[must_use]
     pub fn new(access: Access) -> Self {
-        Self { access, allowed_origins: Vec::new() }
+        Self { access, named_tokens: None, allowed_origins: Vec::new() }
+    }
+
+    /// Sets the tokens with names and scopes. They have no meaning for [`Access::Loopback`].
+    #[must_use]
+    pub fn named_tokens(mut self, tokens: NamedTokens) -> Self {
+        self.named_tokens = Some(tokens);
+        self
     }
 
     /// Sets the origins of web pages that may use the server from a browser.
@@ -50,8 +60,10 @@ impl ServerConfig {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Access {
-    /// Clients that send the token.
+    /// Clients that send the token, which allows everything, or one of the named tokens.
     Token(Token),
+    /// Clients that send one of the named tokens.
+    NamedTokens,
     /// Every process on this machine, but no web page: the server listens on a loopback address only, and checks `Host`
     /// and `Origin`.
     Loopback,

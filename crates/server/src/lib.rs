@@ -28,6 +28,7 @@ mod export;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod health;
+mod identity;
 mod inspector;
 mod known_names;
 mod messages;
@@ -39,6 +40,7 @@ mod path;
 mod peer;
 mod problem;
 mod query;
+mod ready;
 mod request_body;
 mod request_log;
 mod requests;
@@ -51,7 +53,9 @@ mod sessions;
 #[cfg(target_os = "linux")]
 mod socket_lookup;
 mod sse;
+mod tokens;
 
 pub use config::{Access, ServerConfig, Token, TokenError, WebOrigin, WebOriginError};
 pub use openapi::document as openapi_document;
 pub use serve::{ServerError, serve};
+pub use tokens::{NamedToken, NamedTokens, Scope, TokenFile, TokenFileError};

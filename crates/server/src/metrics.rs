@@ -19,6 +19,8 @@ use crate::app::App;
 pub(crate) struct Metrics {
     requests: Mutex<BTreeMap<Series, RequestStats>>,
     open_streams: AtomicI64,
+    /// Requests that were refused because of their token, by reason.
+    auth_failures: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 /// Labels of requests that are counted together.
@@ -47,6 +49,10 @@ impl Metrics {
         let counted = requests.entry(series).or_default();
         counted.count += 1;
         counted.total_time += elapsed;
+    }
+
+    pub(crate) fn count_auth_failure(&self, reason: &'static str) {
+        *self.auth_failures.lock().unwrap_or_else(PoisonError::into_inner).entry(reason).or_default() += 1;
     }
 
     pub(crate) fn open_stream(self: &Arc<Self>) -> OpenStream {
@@ -80,6 +86,16 @@ impl Metrics {
             "counter",
             "Total time from request to start of the answer.",
             &times,
+        );
+        let mut failures = String::new();
+        for (reason, count) in &*self.auth_failures.lock().unwrap_or_else(PoisonError::into_inner) {
+            let _ = writeln!(failures, "interlingua_auth_failures_total{{reason=\"{reason}\"}} {count}");
+        }
+        family(
+            "interlingua_auth_failures_total",
+            "counter",
+            "Number of requests that were refused because of their token.",
+            &failures,
         );
         for (name, kind, help, value) in [
             (
@@ -148,6 +164,7 @@ mod tests {
         for _ in 0..2 {
             metrics.record_request("GET", "/v1/sessions/{id}", StatusCode::OK, Duration::from_millis(250));
         }
+        metrics.count_auth_failure("token_invalid");
         let mut store = StoreStats::default();
         store.events = 7;
         let text = metrics.render(store);
@@ -155,6 +172,7 @@ mod tests {
             r#"interlingua_http_requests_total{method="GET",route="/v1/sessions/{id}",status="200"} 2"#,
             r#"interlingua_http_request_seconds_total{method="GET",route="/v1/sessions/{id}",status="200"} 0.5"#,
             "interlingua_open_streams 1",
+            r#"interlingua_auth_failures_total{reason="token_invalid"} 1"#,
             "interlingua_events_total 7",
         ] {
             assert!(text.lines().any(|found| found == line), "expected {line} in:\n{text}");

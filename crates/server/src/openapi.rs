@@ -12,7 +12,7 @@ use utoipa::openapi::{Components, OpenApi as Document, RefOr, Schema};
 use utoipa::{Modify, OpenApi, PartialSchema, ToSchema};
 
 use crate::{
-    agents, all_events, check, documents, events, export, health, messages, metrics, problem, requests, secrets,
+    agents, all_events, check, documents, events, export, health, messages, metrics, problem, ready, requests, secrets,
     session_list, sessions,
 };
 
@@ -24,6 +24,7 @@ use crate::{
     ),
     paths(
         health::get_health,
+        ready::get_ready,
         agents::list,
         agents::install,
         agents::install_status,
@@ -167,7 +168,7 @@ fn add_problems(document: &mut Value) {
             let creates = path == "/v1/sessions/{id}" && has_body;
             for (status, when, description) in [
                 ("400", has_body || has_query || path.contains('{'), "The request is invalid"),
-                ("401", path != "/v1/health", "The token is missing or wrong"),
+                ("401", path != "/v1/health" && path != "/v1/ready", "The token is missing or wrong"),
                 (
                     "403",
                     true,

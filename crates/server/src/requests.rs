@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::body::JsonBody;
+use crate::identity::Identity;
 use crate::path::RequestPath;
 use crate::problem::Problem;
 
@@ -44,6 +45,7 @@ pub(crate) enum Reply {
 )]
 pub(crate) async fn reply_permission(
     State(app): State<App>,
+    identity: Identity,
     path: RequestPath,
     JsonBody(answer): JsonBody<ReplyPermission>,
 ) -> Result<StatusCode, Problem> {
@@ -52,7 +54,7 @@ pub(crate) async fn reply_permission(
         Reply::Always => PermissionReply::Always,
         Reply::Reject => PermissionReply::Reject,
     };
-    app.runtime().reply_permission(&path.session, &path.request, reply).await?;
+    app.runtime().reply_permission_as(&path.session, &path.request, reply, identity.token).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

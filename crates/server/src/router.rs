@@ -19,14 +19,15 @@ use crate::problem::{handler_panicked, method_not_allowed, not_found};
 use crate::request_body::{discard_unread_body, limit_large_bodies};
 use crate::request_log::log_request;
 use crate::{
-    agents, all_events, check, documents, events, export, health, inspector, messages, metrics, requests, secrets,
-    session_list, sessions,
+    agents, all_events, check, documents, events, export, health, inspector, messages, metrics, ready, requests,
+    secrets, session_list, sessions,
 };
 
 /// Router of the whole API. The layer that is added last handles a request first.
 pub(crate) fn router(app: App) -> Router {
     let router = Router::new()
         .route("/v1/health", get(health::get_health))
+        .route("/v1/ready", get(ready::get_ready))
         .route("/v1/agents", get(agents::list))
         .route("/v1/agents/{agent}/install", get(agents::install_status).post(agents::install))
         .route("/v1/agents/{agent}/modes", get(agents::modes))

@@ -43,6 +43,10 @@ pub(crate) struct CreateSession {
     /// MCP servers for the agent, by name: `{"command", "args", "env"}` or `{"type", "url", "headers"}`.
     #[schema(value_type = Option<BTreeMap<String, Object>>)]
     mcp: Option<BTreeMap<String, Object<McpServer>>>,
+    /// Milliseconds that a permission request or question waits for an answer before it is denied or rejected; the
+    /// server's `--request-timeout` if absent.
+    #[schema(minimum = 1)]
+    request_timeout_ms: Option<u64>,
 }
 
 impl From<CreateSession> for interlingua_runtime::CreateSession {
@@ -65,6 +69,7 @@ impl From<CreateSession> for interlingua_runtime::CreateSession {
                     .map(|(name, server)| (name, server.0))
                     .collect::<McpServers>(),
             )
+            .request_timeout_ms(create.request_timeout_ms)
     }
 }
 

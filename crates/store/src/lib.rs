@@ -90,4 +90,4 @@ pub use options::{Durability, StoreOptions};
 pub use reader::EventReader;
 pub use session::{NewSession, Session, SessionChanges, SessionKey, StoredSessionPage, StoredState};
 pub use session_filter::{SessionFilter, SessionState, StateFilter};
-pub use store::{PendingWrite, Store, StoreStats};
+pub use store::{PendingWrite, Store, StoreProbe, StoreStats};

@@ -36,6 +36,12 @@ impl ReadPool {
         }
     }
 
+    /// Free space on the disk of the database.
+    pub(crate) fn free_bytes(&self) -> Result<u64, StoreError> {
+        let disk = rustix::fs::statvfs(&self.file).map_err(|error| StoreError::Database(error.to_string()))?;
+        Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+
     /// Closes the connections. Those that are reading are closed when they have finished.
     pub(crate) fn close(&self) {
         self.permits.close();

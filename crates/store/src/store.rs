@@ -5,6 +5,7 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use interlingua_schema::SessionId;
 use tokio::sync::oneshot;
@@ -14,7 +15,7 @@ use crate::limits::Limits;
 use crate::notifier::{Notifier, Tail};
 use crate::pool::ReadPool;
 use crate::write::{
-    AppendEvents, CancelMessage, CreateSession, DeleteSession, EnqueueMessage, StoreWrite, UpdateSession,
+    AppendEvents, CancelMessage, CreateSession, DeleteSession, EnqueueMessage, Probe, StoreWrite, UpdateSession,
 };
 use crate::writer::Writer;
 use crate::{
@@ -53,6 +54,16 @@ pub struct StoreStats {
     pub commits: u64,
     /// Number of writes that failed because of the database or a full disk.
     pub failures: u64,
+}
+
+/// The state of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoreProbe {
+    /// Time from the call to the commit.
+    pub lag: Duration,
+    /// Free space on the disk, in bytes.
+    pub free_bytes: u64,
 }
 
 /// A write that was queued. It resolves when the write is durable, or to the reason why it was refused.
@@ -306,6 +317,18 @@ impl Store {
     pub fn close(&self) {
         self.shared.pool.close();
         self.shared.writer.close();
+    }
+
+    /// Commits nothing, after the writes that wait, to find out how long a commit takes.
+    ///
+    /// # Errors
+    ///
+    /// If the database or its disk fails.
+    pub async fn probe(&self) -> Result<StoreProbe, StoreError> {
+        let started = Instant::now();
+        self.write(Probe).await?;
+        let lag = started.elapsed();
+        Ok(StoreProbe { lag, free_bytes: self.shared.pool.free_bytes()? })
     }
 
     /// Counters since the store was opened.

@@ -55,6 +55,17 @@ fn now() -> Timestamp {
     Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
 }
 
+/// Changes nothing.
+pub(crate) struct Probe;
+
+impl StoreWrite for Probe {
+    type Output = ();
+
+    fn run(&self, _: &Connection) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
 /// Creates a session.
 pub(crate) struct CreateSession {
     session: NewSession,

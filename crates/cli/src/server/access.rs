@@ -6,9 +6,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use interlingua_server::{Access, Token};
+use interlingua_server::{Access, Token, TokenFile};
 
 use super::Args;
+use crate::data_dir::resolve_data_dir;
 
 /// Permissions of users other than the owner and the group.
 const OTHERS: u32 = 0o007;
@@ -30,8 +31,14 @@ pub(super) fn access(args: &Args) -> anyhow::Result<Access> {
         (None, None) => std::env::var("INTERLINGUA_TOKEN").ok(),
     };
     let Some(token) = token else {
+        let data_dir = resolve_data_dir(args.data_dir.clone())?;
+        if !TokenFile::new(&data_dir).load()?.is_empty() {
+            return Ok(Access::NamedTokens);
+        }
         bail!(
-            "no token; set INTERLINGUA_TOKEN or --token-file, or use --no-token to allow every process on this machine"
+            "no token; make one with `interlingua tokens add NAME --data-dir {}`, or set INTERLINGUA_TOKEN or --token-file, or \
+             use --no-token to allow every process on this machine",
+            data_dir.display()
         );
     };
     Ok(Access::Token(Token::new(token)?))

@@ -35,7 +35,13 @@ pub(crate) enum SessionCommand {
     /// Change what the agent is started with.
     Update { changes: SessionChanges, reply_to: ReplySender },
     /// Answer a permission request.
-    Permission { id: String, reply: PermissionReply, reply_to: ReplySender },
+    Permission {
+        id: String,
+        reply: PermissionReply,
+        /// Name of the API token of the client.
+        by: Option<String>,
+        reply_to: ReplySender,
+    },
     /// Answer or reject a question.
     Question { id: String, reply: QuestionReply, reply_to: ReplySender },
     /// End the running turn.

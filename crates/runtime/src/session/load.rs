@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::checkpoint::Checkpoint;
 use super::open_work::OpenWork;
 use super::pending_append::PendingAppend;
+use super::request_deadlines::RequestDeadlines;
 use super::{Phase, QueueHint, Replies, SessionActor};
 use crate::agents::AgentStatus;
 use crate::create::StoredConfig;
@@ -93,7 +94,9 @@ impl SessionActor {
             queue: QueueHint { may_have_messages: true, may_have_large_messages: true },
             turn_waiters: HashMap::new(),
             replies: Replies::default(),
+            request_deadlines: RequestDeadlines::default(),
             interrupt: None,
+            running: None,
             idle_since: Instant::now(),
         };
         actor.load_secrets();

@@ -196,6 +196,7 @@ impl SessionActor {
 
     /// Updates the state of the session from its new events.
     pub(super) fn observe_events(&mut self) {
+        let request_timeout = self.config.request_timeout().or(self.runtime.shared.options.request_timeout);
         let pending = &mut self.pending;
         for event in &mut pending.events[pending.observed..] {
             if let (EventData::TurnStarted(started), Some(current)) = (&mut event.data, &self.current_message)
@@ -205,8 +206,10 @@ impl SessionActor {
                 let metadata = started.metadata.get_or_insert_default();
                 metadata.message_ids = Some(vec![current.public_id.clone()]);
             }
+            self.replies.complete_event(&mut event.data);
             let event = &*event;
             self.checkpoint.observe(event);
+            self.request_deadlines.observe(&event.data, request_timeout);
             self.open_work.observe(&event.data);
             if event.native_session_id.is_some() && event.native_session_id != self.session.native_session_id {
                 self.session.native_session_id.clone_from(&event.native_session_id);

@@ -17,6 +17,7 @@ use crate::test_server::{TestServer, check_rules, event_types, start_server};
 /// Calls every method of the client.
 async fn call_every_method(client: &Client) -> Result<(), ClientError> {
     client.health().await?;
+    client.ready().await?;
     client.openapi().await?;
     client.event_schema().await?;
     client.agents().await?;

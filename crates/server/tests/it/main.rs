@@ -21,3 +21,4 @@ mod shutdown;
 mod streams;
 mod strictness;
 mod test_server;
+mod tokens;

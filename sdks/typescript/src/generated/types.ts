@@ -280,6 +280,11 @@ export interface CreateSession {
   model?: string | null;
   /** What the agent may do without asking: `default`, `plan`, `bypass`, `acceptEdits`; `default` if absent. */
   permissionMode?: PermissionMode | null;
+  /**
+   * Milliseconds that a permission request or question waits for an answer before it is denied or rejected; the
+   * server's `--request-timeout` if absent.
+   */
+  requestTimeoutMs?: number | null;
   /** Title for people. */
   title?: string | null;
   /** Variant of the model; the model's default if absent. */
@@ -578,6 +583,8 @@ export interface PermissionMetadata {
   by?: string | null;
   /** Id of the tool call that waits for the permission; null if no call is known. */
   call_id: string | null;
+  /** True if the permission was denied because nobody answered in time. Omitted otherwise. */
+  expired?: boolean | null;
   /** Input of the tool call; null if it is not known. */
   input: ToolInput | null;
   /** Further data of the request, as the agent sent it; null if there is none. */
@@ -697,6 +704,8 @@ export interface QuestionInput {
 export interface QuestionMetadata {
   /** Id of the tool call that waits for the answer. Omitted if there is none. */
   call_id?: string | null;
+  /** True if the question was rejected because nobody answered in time. Omitted otherwise. */
+  expired?: boolean | null;
   /** Whether the answer may be free text instead of an option. */
   free_text: boolean;
   /** Short heading of the question. Omitted if the agent does not send one. */
@@ -742,6 +751,16 @@ export interface RateLimit {
   status: string;
   /** Period of the limit, such as `5h` or `7d`. Omitted if the agent does not report it. */
   window?: string | null;
+}
+
+/** The server can take work. */
+export interface Ready {
+  /** Free space on the disk of the data directory, in bytes. */
+  freeBytes: number;
+  /** Always `ready`. */
+  status: string;
+  /** Time that a commit takes now, in milliseconds, including the writes before it. */
+  storeLagMs: number;
 }
 
 /** A server over HTTP. */

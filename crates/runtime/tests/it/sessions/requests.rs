@@ -186,3 +186,38 @@ async fn one_rejection_rejects_all_questions_of_a_request() {
         .collect();
     assert_eq!(statuses, [QuestionStatus::Rejected, QuestionStatus::Rejected]);
 }
+
+#[tokio::test]
+async fn requests_that_nobody_answers_in_time_are_denied() {
+    for message in ["permission", "question"] {
+        let test = TestRuntime::new();
+        test.runtime.create("s".into(), mock().request_timeout_ms(Some(50))).await.unwrap();
+        test.send(message).await.unwrap();
+        let events = test.wait_for(is_turn_end).await;
+        let mut resolved = 0;
+        for event in &events {
+            match &event.data {
+                EventData::PermissionResolved(permission) => {
+                    assert_eq!(permission.status, PermissionStatus::Denied);
+                    assert_eq!(permission.metadata.as_ref().unwrap().expired, Some(true));
+                    resolved += 1;
+                }
+                EventData::QuestionResolved(question) => {
+                    assert_eq!(question.status, QuestionStatus::Rejected);
+                    assert_eq!(question.metadata.as_ref().unwrap().expired, Some(true));
+                    resolved += 1;
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(resolved, 2, "{message}");
+        test.assert_no_violations().await;
+    }
+}
+
+#[tokio::test]
+async fn a_request_timeout_of_zero_is_refused() {
+    let test = TestRuntime::new();
+    let refused = test.runtime.create("s".into(), mock().request_timeout_ms(Some(0))).await.unwrap_err();
+    assert!(refused.to_string().contains("requestTimeoutMs"), "{refused}");
+}
