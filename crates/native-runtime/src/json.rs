@@ -31,6 +31,11 @@ impl Json {
         RawValue::from_string(text).map(Self::from)
     }
 
+    /// Keeps a text that has been read as one value.
+    pub(crate) fn from_valid(text: &str) -> Self {
+        Self(text.into())
+    }
+
     /// Parses the text into a tree.
     #[must_use]
     pub fn to_value(&self) -> serde_json::Value {
@@ -50,7 +55,7 @@ impl Json {
 impl Field for Json {
     #[inline]
     fn read(reader: &mut Reader<'_>) -> ReadResult<Self> {
-        reader.read_raw().map(|text| Self(text.into()))
+        reader.read_raw().map(Self::from_valid)
     }
 }
 
