@@ -31,6 +31,9 @@ pub(crate) fn run(name: &'static str) -> ExitCode {
     interlingua_bench::run(&Benchmark { name, agents: &["amp", "claude", "codex", "opencode"], load })
 }
 
+/// What a task does with one recording, which has this index: it appends its output.
+type Work = Box<dyn FnMut(usize, &Recording, &mut Vec<u8>)>;
+
 /// The inputs of one recording.
 struct Recording {
     launch: Launch,
@@ -91,8 +94,7 @@ fn load(agent: &str, files: &[RecordingFile]) -> Result<Corpus> {
     let (lines, bytes) = (payloads().count(), payloads().map(str::len).sum());
     let recordings: Rc<[Recording]> = recordings.into();
     let out = Rc::new(RefCell::new(Vec::new()));
-    // A task for each recording appends to the same output.
-    let task = |name, mut work: Box<dyn FnMut(usize, &Recording, &mut Vec<u8>)>| {
+    let task = |name, mut work: Work| {
         let (recordings, out) = (Rc::clone(&recordings), Rc::clone(&out));
         Task::new(name, move || {
             let mut out = out.borrow_mut();
