@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer};
+use serde::de::{Deserialize, Deserializer, IgnoredAny};
 use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -29,6 +29,18 @@ impl Json {
     /// If the text is not exactly one JSON value.
     pub fn from_text(text: String) -> serde_json::Result<Self> {
         RawValue::from_string(text).map(Self::from)
+    }
+
+    /// Checks that a text is JSON. This is several times as fast as with `serde_json`.
+    ///
+    /// # Errors
+    /// The error of `serde_json` if the text is not exactly one JSON value.
+    pub fn check(text: &str) -> serde_json::Result<()> {
+        let mut reader = Reader::new(text);
+        match reader.skip().and_then(|()| reader.finish()) {
+            Ok(()) => Ok(()),
+            Err(_) => serde_json::from_str::<IgnoredAny>(text).map(drop),
+        }
     }
 
     /// Keeps a text that has been read as one value.
@@ -121,7 +133,9 @@ mod tests {
     fn a_text_that_is_not_one_value_is_an_error() {
         for text in ["", "{", "1 2"] {
             assert!(Json::from_text(text.to_owned()).is_err(), "{text:?}");
+            assert!(Json::check(text).is_err(), "{text:?}");
         }
+        assert!(Json::check(" [1, {\"a\": null}]\n").is_ok());
     }
 
     #[test]
