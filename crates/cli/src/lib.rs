@@ -11,6 +11,7 @@ pub mod convert;
 mod data_dir;
 mod mock_args;
 mod output;
+mod parallel;
 mod printer;
 pub mod run;
 pub mod schema;
