@@ -98,15 +98,14 @@ fn unparsed_payloads_are_events_and_strict_reports_them() {
     );
 }
 
-/// Logs of sessions of their own. The output of every third one is larger than what may be queued for a file.
+/// Logs of sessions of their own. The events of the first and the fourth are larger than what may be queued for a log.
 fn write_logs(dir: &TempDir) -> Vec<String> {
+    let long_answer = ANSWER.replace("Hello.", &"x".repeat(50_000)) + "\n";
     let write = |index: usize| {
-        let count = if index.is_multiple_of(3) { 10_000 } else { 0 };
-        let answers = format!("{ANSWER}\n").repeat(count);
-        let log = log().replace("T-1", &format!("T-{index}")) + &answers.replace("T-1", &format!("T-{index}"));
-        write_file(dir, &format!("{index}.jsonl"), log)
+        let log = log() + &long_answer.repeat(if index.is_multiple_of(3) { 40 } else { 0 });
+        write_file(dir, &format!("{index}.jsonl"), log.replace("T-1", &format!("T-{index}")))
     };
-    (0..10).map(write).collect()
+    (0..6).map(write).collect()
 }
 
 #[test]
@@ -121,7 +120,7 @@ fn several_logs_are_converted_in_the_order_of_the_arguments() {
         let together = convert(&logs);
         assert_eq!((together.code, together.stderr.as_str()), (Some(0), ""));
         let each: Vec<String> = logs.chunks(1).map(|log| convert(log).stdout).collect();
-        assert!(each[0].len() > 3 << 19, "{}", each[0].len());
+        assert!(flag.is_some() || each[0].len() > 3 << 19, "{}", each[0].len());
         assert_eq!(together.stdout, each.concat());
     }
 }
