@@ -48,6 +48,35 @@ pub(crate) fn build(profile: &str, package: &str) -> Result<bool> {
     Ok(cargo(&["build", "--profile", profile, "--package", package])? == Some(0))
 }
 
+/// Builds and runs benchmarks in one run. The whole workspace is selected, so that the generated types are built once for all
+/// of them. Returns their exit code.
+pub(crate) fn run_benches(names: &[&str], arguments: &[&str]) -> Result<ExitCode> {
+    let is_success = cargo(&bench_arguments(names, arguments))? == Some(0);
+    Ok(if is_success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// [`run_benches`], but returns their standard output; `None` if one failed.
+pub(crate) fn capture_benches(names: &[&str], arguments: &[&str]) -> Result<Option<Vec<u8>>> {
+    output(command(&bench_arguments(names, arguments))?)
+}
+
+fn bench_arguments<'a>(names: &[&'a str], arguments: &[&'a str]) -> Vec<&'a str> {
+    let mut all = vec!["bench", "--quiet", "--workspace"];
+    all.extend(names.iter().flat_map(|name| ["--bench", name]));
+    all.push("--");
+    all.extend(arguments);
+    all
+}
+
+/// The version of the compiler, such as `rustc 1.90.0`.
+pub(crate) fn compiler_version() -> Result<String> {
+    let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(compiler).arg("--version").output().context("cannot start rustc")?;
+    let version = String::from_utf8_lossy(&output.stdout);
+    // Without commit and date.
+    Ok(version.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
+}
+
 /// Runs cargo in the root of the repository. Returns its exit code, or `None` if a signal killed it.
 fn cargo(arguments: &[&str]) -> Result<Option<i32>> {
     Ok(command(arguments)?.status().context("cannot start cargo")?.code())

@@ -8,13 +8,15 @@
 //!
 //! The other tasks run programs of other crates: `record` plays the scenarios on the real agents and records them,
 //! `live` tests the real agents behind the server, `inspector` builds the web UI, `generate` writes the generated files
-//! (JSON Schemas and pages about the recordings), `bench-server` measures the server, `fuzz` runs the fuzz targets.
+//! (JSON Schemas and pages about the recordings), `bench` measures decoding and conversion, `bench-server` the server, `fuzz`
+//! runs the fuzz targets.
 //!
 //! This crate does not link the generated types, because a schema that breaks them must not stop `refresh-schemas` from
 //! building. A program that needs the types is in another crate, and is built when its task runs.
 
 mod agent_install;
 mod atomic_write;
+mod bench;
 mod bench_server;
 mod cache;
 mod cargo;
@@ -51,6 +53,7 @@ enum Task {
     Drift(drift::Args),
     Generate(generate::Args),
     Coverage(generate::CoverageArgs),
+    Bench(bench::Args),
     BenchServer(bench_server::Args),
     Record(record::Args),
     Live(live::Args),
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Task::Drift(args) => drift::run(&args),
         Task::Generate(args) => generate::run(&args),
         Task::Coverage(args) => generate::run_coverage(&args),
+        Task::Bench(args) => bench::run(&args),
         Task::BenchServer(args) => bench_server::run(&args),
         Task::Record(args) => record::run(&args),
         Task::Live(args) => live::run(&args),

@@ -1,7 +1,7 @@
 //! Rendering of unions: tagged, adjacently tagged, and by JSON kind.
 
 use heck::ToSnakeCase as _;
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
 use super::{doc_tokens, type_tokens};
@@ -305,6 +305,7 @@ fn envelope(name: &str, union: &Adjacent) -> TokenStream {
     let envelope_doc =
         format!(" A [`{name}`] with the other keys of its object, beside `{}` and `{}`.", union.tag, union.content);
     let keys: Vec<&String> = union.siblings.iter().map(|field| &field.key).collect();
+    let key_bytes = keys.iter().map(|key| Literal::byte_string(key.as_bytes()));
     let fields: Vec<_> = union.siblings.iter().map(|field| sibling_name(&field.key)).collect();
     let types: Vec<TokenStream> = union.siblings.iter().map(|field| type_tokens(&field.ty)).collect();
     let indexes: Vec<syn::Index> = (0..keys.len()).map(syn::Index::from).collect();
@@ -344,11 +345,11 @@ fn envelope(name: &str, union: &Adjacent) -> TokenStream {
 
             fn read_sibling(
                 into: &mut Self::Siblings,
-                key: &str,
+                key: &[u8],
                 reader: &mut runtime::Reader<'_>,
             ) -> runtime::ReadResult<bool> {
                 match key {
-                    #(#keys => runtime::Slot::read_next(&mut into.#indexes, reader)?,)*
+                    #(#key_bytes => runtime::Slot::read_next(&mut into.#indexes, reader)?,)*
                     _ => return Ok(false),
                 }
                 Ok(true)

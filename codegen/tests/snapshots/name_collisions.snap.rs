@@ -117,12 +117,12 @@ impl runtime::Envelope for CommandEnvelope {
     type Siblings = (Option<String>, Option<String>);
     fn read_sibling(
         into: &mut Self::Siblings,
-        key: &str,
+        key: &[u8],
         reader: &mut runtime::Reader<'_>,
     ) -> runtime::ReadResult<bool> {
         match key {
-            "message" => runtime::Slot::read_next(&mut into.0, reader)?,
-            "type" => runtime::Slot::read_next(&mut into.1, reader)?,
+            b"message" => runtime::Slot::read_next(&mut into.0, reader)?,
+            b"type" => runtime::Slot::read_next(&mut into.1, reader)?,
             _ => return Ok(false),
         }
         Ok(true)

@@ -110,11 +110,11 @@ impl runtime::Envelope for RequestEnvelope {
     type Siblings = (Option<i64>,);
     fn read_sibling(
         into: &mut Self::Siblings,
-        key: &str,
+        key: &[u8],
         reader: &mut runtime::Reader<'_>,
     ) -> runtime::ReadResult<bool> {
         match key {
-            "id" => runtime::Slot::read_next(&mut into.0, reader)?,
+            b"id" => runtime::Slot::read_next(&mut into.0, reader)?,
             _ => return Ok(false),
         }
         Ok(true)

@@ -101,11 +101,11 @@ impl runtime::Envelope for AgentRequestEnvelope {
     type Siblings = (Option<Id>,);
     fn read_sibling(
         into: &mut Self::Siblings,
-        key: &str,
+        key: &[u8],
         reader: &mut runtime::Reader<'_>,
     ) -> runtime::ReadResult<bool> {
         match key {
-            "id" => runtime::Slot::read_next(&mut into.0, reader)?,
+            b"id" => runtime::Slot::read_next(&mut into.0, reader)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -260,11 +260,11 @@ impl runtime::Envelope for HostMessageEnvelope {
     type Siblings = (Option<Id>,);
     fn read_sibling(
         into: &mut Self::Siblings,
-        key: &str,
+        key: &[u8],
         reader: &mut runtime::Reader<'_>,
     ) -> runtime::ReadResult<bool> {
         match key {
-            "id" => runtime::Slot::read_next(&mut into.0, reader)?,
+            b"id" => runtime::Slot::read_next(&mut into.0, reader)?,
             _ => return Ok(false),
         }
         Ok(true)

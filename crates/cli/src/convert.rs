@@ -1,11 +1,12 @@
-//! `interlingua convert`: converts a log into universal events or the bounded envelope.
+//! `interlingua convert`: converts logs into universal events or the bounded envelope.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use anyhow::{Context, bail};
 use interlingua_convert::{
-    Conversion, ConversionOptions, ConversionStats, UnparsedReason, convert_log, convert_log_to_writer, converter_for,
+    Agent, Conversion, ConversionOptions, ConversionStats, UnparsedReason, convert_log, convert_log_to_writer,
+    converter_for,
 };
 use interlingua_envelope::{EnvelopeLine, Projector};
 use interlingua_schema::{EventData, UniversalEvent};
@@ -15,15 +16,19 @@ use serde::Serialize;
 use crate::Outcome;
 use crate::agent_log;
 use crate::output::Output;
+use crate::parallel::{ErrorList, for_each_file};
 
 /// Maximum number of reasons that `--strict` lists.
 const MAX_REASONS: usize = 50;
 
-/// Convert an agent's log into universal events, one JSON object per line.
+/// Convert agents' logs into universal events, one JSON object per line.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "one per flag")]
 #[command(after_help = "\
 A line that cannot be parsed becomes an `agent.unparsed` event, and the conversion continues.
+
+Several logs are converted at the same time, on all cores. Each is converted as if it were the only one, and the output is \
+in the order of the arguments. If a log cannot be converted, the others are.
 
 With --envelope, events have a bounded size and do not contain the input or output of tools, only its size. The last event \
 of each session is followed by a line {\"completion\": …} with the final text. `interlingua schema --envelope` \
@@ -33,12 +38,13 @@ Examples:
   interlingua convert recording.jsonl > events.jsonl
   codex exec --json 'fix the test' | interlingua convert -
   interlingua convert --agent amp --raw --pretty amp-output.jsonl
-  interlingua convert --envelope recording.jsonl > envelope.jsonl")]
+  interlingua convert --envelope recording.jsonl > envelope.jsonl
+  interlingua convert --strict logs/*.jsonl > events.jsonl")]
 pub struct Args {
-    /// The log, or `-` for standard input
-    #[arg(value_name = "FILE|-")]
-    file: String,
-    /// Agent of the log: claude, codex, opencode or amp [default: detected from the log]
+    /// Logs, or `-` for standard input
+    #[arg(value_name = "FILE|-", required = true)]
+    files: Vec<String>,
+    /// Agent of the logs: claude, codex, opencode or amp [default: detected from each log]
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Include each event's native payload, byte for byte
@@ -55,17 +61,39 @@ pub struct Args {
     strict: bool,
 }
 
-/// Runs the command.
+/// Runs the command. Continues with the other logs if one cannot be converted.
 ///
 /// # Errors
-/// If the log cannot be read, its agent cannot be detected, the output cannot be written, or two flags conflict.
+/// If a log cannot be read, its agent cannot be detected, the output cannot be written, or two flags conflict. If several
+/// logs fail, the error is that of the last one; the others are printed.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     if args.raw && args.envelope {
         bail!("the envelope never contains native payloads; leave out --raw or --envelope");
     }
     let given = agent_log::parse_agent(args.agent.as_deref())?;
-    let output = Output::new();
-    let file = args.file.as_str();
+    let mut has_issues = false;
+    let mut errors = ErrorList::default();
+    for_each_file(
+        &args.files,
+        |file, output| convert_file(args, given, file, output),
+        |result| {
+            match result {
+                Ok(None) => {}
+                Ok(Some(report)) => {
+                    eprint!("{report}");
+                    has_issues = true;
+                }
+                Err(error) => errors.push(error)?,
+            }
+            Ok(())
+        },
+    )?;
+    errors.finish()?;
+    Ok(Outcome::issues_if(has_issues))
+}
+
+/// Converts one log. Returns a report if `--strict` is set and payloads could not be parsed completely.
+fn convert_file(args: &Args, given: Option<Agent>, file: &str, output: Output) -> anyhow::Result<Option<String>> {
     let cannot_read = || format!("cannot read {file}");
     let mut reader = Reader::new(agent_log::open(file, &output)?).with_context(cannot_read)?;
     let agent = agent_log::resolve_agent(file, &mut reader, given)?;
@@ -84,10 +112,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     writer.output.flush()?;
     let stats = conversion.stats();
-    if args.strict && stats.unparsed > 0 {
-        eprint!("{}", unparsed_report(file, stats));
-    }
-    Ok(Outcome::issues_if(args.strict && stats.unparsed > 0))
+    Ok((args.strict && stats.unparsed > 0).then(|| unparsed_report(file, stats)))
 }
 
 /// Lists why payloads could not be parsed completely, most frequent reason first.

@@ -12,6 +12,7 @@ mod data_dir;
 mod duration;
 mod mock_args;
 mod output;
+mod parallel;
 mod printer;
 pub mod run;
 pub mod schema;

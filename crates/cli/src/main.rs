@@ -5,6 +5,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use interlingua::{Cli, Outcome};
 
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     match Cli::parse().run() {
         Ok(Outcome::Success) => ExitCode::SUCCESS,

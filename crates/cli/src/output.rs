@@ -1,16 +1,23 @@
-//! Buffered standard output that is flushed before the program waits for input.
+//! Buffered output that is flushed before the program waits for input.
 
 use std::cell::RefCell;
-use std::io::{self, BufWriter, Read, Stdout, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::rc::Rc;
 
-/// Standard output. Clones write to the same buffer.
+/// The output of a command. Clones write to the same buffer.
 #[derive(Clone)]
-pub(crate) struct Output(Rc<RefCell<BufWriter<Stdout>>>);
+pub(crate) struct Output(Rc<RefCell<BufWriter<Box<dyn Write>>>>);
 
 impl Output {
+    /// Standard output.
     pub(crate) fn new() -> Self {
-        Self(Rc::new(RefCell::new(BufWriter::with_capacity(1 << 16, io::stdout()))))
+        Self::to(io::stdout())
+    }
+
+    /// Output to `writer`.
+    pub(crate) fn to(writer: impl Write + 'static) -> Self {
+        let writer: Box<dyn Write> = Box::new(writer);
+        Self(Rc::new(RefCell::new(BufWriter::with_capacity(1 << 16, writer))))
     }
 }
 

@@ -26,9 +26,8 @@ mod wire;
 
 use foldhash::HashMap;
 use interlingua_native::codex::{ServerNotificationEnvelope, ServerRequest, ServerRequestEnvelope};
-use interlingua_native::{Native as _, Union as _};
+use interlingua_native::{Json, Native as _, Union as _};
 use interlingua_schema::Timestamp;
-use serde::de::IgnoredAny;
 
 use crate::losses::report_losses;
 use crate::{Converter, Drafts, Input, InputRef, Key, Launch, SessionDrafts};
@@ -137,14 +136,14 @@ impl CodexConverter {
     }
 
     /// Converts an event of the older protocol. Its parameters are parsed only if no notification carries the same
-    /// content.
+    /// content; otherwise the line is passed over.
     fn handle_legacy_event(&mut self, method: &str, line: &str, out: &mut Drafts) {
         let envelope = if legacy::has_notices(method) { Envelope::parse(line).ok() } else { None };
         if let Some(params) = envelope.and_then(|envelope| envelope.params) {
             return legacy::handle_event(self, method, params.get(), out);
         }
-        match serde_json::from_str::<IgnoredAny>(line) {
-            Ok(_) => legacy::handle_event(self, method, "{}", out),
+        match Json::check(line) {
+            Ok(()) => legacy::handle_event(self, method, "{}", out),
             Err(error) => out.current_session().unparsed(LOCATION, error.to_string(), Some(method.to_owned())),
         }
     }

@@ -35,7 +35,7 @@ pub trait Envelope: Sized {
     type Siblings: Default;
 
     /// Reads the value of `key` if it is one of the other keys, and returns whether it is.
-    fn read_sibling(into: &mut Self::Siblings, key: &str, reader: &mut Reader<'_>) -> ReadResult<bool>;
+    fn read_sibling(into: &mut Self::Siblings, key: &[u8], reader: &mut Reader<'_>) -> ReadResult<bool>;
 
     /// Builds the envelope, or returns the required key that is missing.
     fn build(siblings: Self::Siblings, message: Self::Message) -> Result<Self, &'static str>;
@@ -48,7 +48,7 @@ impl<T: AdjacentUnion> Envelope for WithoutSiblings<T> {
     type Message = T;
     type Siblings = ();
 
-    fn read_sibling((): &mut (), _: &str, _: &mut Reader<'_>) -> ReadResult<bool> {
+    fn read_sibling((): &mut (), _: &[u8], _: &mut Reader<'_>) -> ReadResult<bool> {
         Ok(false)
     }
 
@@ -63,23 +63,27 @@ pub fn read_envelope<T: Envelope>(reader: &mut Reader<'_>) -> ReadResult<T> {
     let mut message = None;
     let mut content_before_tag: Option<Reader<'_>> = None;
     let mut siblings = T::Siblings::default();
-    let mut whole = reader.clone();
+    reader.peek();
+    let start = reader.clone();
     let mut members = reader.enter_object()?;
-    while let Some(key) = members.next_key(reader)? {
-        if key == T::Message::TAG {
-            let found = reader.read_string().inspect_err(|_| record_failure_in_needed(&key))?;
+    while let Some(key) = members.next_key_bytes(reader)? {
+        if *key == *T::Message::TAG.as_bytes() {
+            let found = reader.read_string().inspect_err(|_| record_failure_in_needed(T::Message::TAG))?;
             if message.is_some() && tag.as_ref() != Some(&found) {
-                return Err(ReadError::repeated_tag(&key));
+                return Err(ReadError::repeated_tag(T::Message::TAG));
             }
             tag = Some(found);
-        } else if key == T::Message::CONTENT {
+        } else if *key == *T::Message::CONTENT.as_bytes() {
             if let Some(tag) = &tag {
-                T::Message::from_tag(&mut message, tag, reader).inspect_err(|_| record_failure_in_needed(&key))?;
+                T::Message::from_tag(&mut message, tag, reader)
+                    .inspect_err(|_| record_failure_in_needed(T::Message::CONTENT))?;
             } else {
                 content_before_tag = Some(reader.clone());
                 reader.skip()?;
             }
-        } else if !T::read_sibling(&mut siblings, &key, reader).inspect_err(|_| record_failure_in_optional(&key))? {
+        } else if !T::read_sibling(&mut siblings, &key, reader)
+            .inspect_err(|_| record_failure_in_optional(&String::from_utf8_lossy(&key)))?
+        {
             reader.skip()?;
         }
     }
@@ -92,9 +96,8 @@ pub fn read_envelope<T: Envelope>(reader: &mut Reader<'_>) -> ReadResult<T> {
     let message = if let Some(message) = message {
         message
     } else {
-        let raw = Json::read(&mut whole)?;
-        report_unknown_tag(T::Message::NAME, &tag, &whole);
-        T::Message::unknown(tag.into_owned(), raw)
+        report_unknown_tag(T::Message::NAME, &tag, reader);
+        T::Message::unknown(tag.into_owned(), Json::from_valid(reader.text_since(&start)))
     };
     T::build(siblings, message).map_err(|key| ReadError::missing(T::Message::NAME, key))
 }

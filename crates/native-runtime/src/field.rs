@@ -21,6 +21,16 @@ pub trait Field: Sized {
         Ok(())
     }
 
+    /// Reads a value or null into its final place.
+    #[inline]
+    fn read_optional_into(place: &mut Option<Self>, reader: &mut Reader<'_>) -> ReadResult<()> {
+        if reader.read_null()? {
+            *place = None;
+            return Ok(());
+        }
+        Self::read_into(place, reader)
+    }
+
     /// Reads a list of values.
     fn read_list(reader: &mut Reader<'_>) -> ReadResult<Vec<Self>> {
         read_elements(reader, INITIAL_LIST_BYTES, Self::read)
@@ -50,6 +60,11 @@ impl Field for String {
     #[inline]
     fn read(reader: &mut Reader<'_>) -> ReadResult<Self> {
         reader.read_owned()
+    }
+
+    #[inline]
+    fn read_optional_into(place: &mut Option<Self>, reader: &mut Reader<'_>) -> ReadResult<()> {
+        reader.read_optional_into(place)
     }
 
     /// Lists of strings are the longest lists in practice, so reading a string is inlined.
@@ -136,8 +151,7 @@ pub trait Slot {
 impl Slot for String {
     #[inline]
     fn read_next(&mut self, reader: &mut Reader<'_>) -> ReadResult<()> {
-        *self = reader.read_owned()?;
-        Ok(())
+        reader.read_owned_into(self)
     }
 
     #[inline]
@@ -148,11 +162,7 @@ impl Slot for String {
 
 impl<T: Field> Slot for Option<T> {
     fn read_next(&mut self, reader: &mut Reader<'_>) -> ReadResult<()> {
-        if reader.read_null()? {
-            *self = None;
-            return Ok(());
-        }
-        T::read_into(self, reader)
+        T::read_optional_into(self, reader)
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer};
+use serde::de::{Deserialize, Deserializer, IgnoredAny};
 use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -31,6 +31,23 @@ impl Json {
         RawValue::from_string(text).map(Self::from)
     }
 
+    /// Checks that a text is JSON. This is several times as fast as with `serde_json`.
+    ///
+    /// # Errors
+    /// The error of `serde_json` if the text is not exactly one JSON value.
+    pub fn check(text: &str) -> serde_json::Result<()> {
+        let mut reader = Reader::new(text);
+        match reader.skip().and_then(|()| reader.finish()) {
+            Ok(()) => Ok(()),
+            Err(_) => serde_json::from_str::<IgnoredAny>(text).map(drop),
+        }
+    }
+
+    /// Keeps a text that has been read as one value.
+    pub(crate) fn from_valid(text: &str) -> Self {
+        Self(text.into())
+    }
+
     /// Parses the text into a tree.
     #[must_use]
     pub fn to_value(&self) -> serde_json::Value {
@@ -50,7 +67,7 @@ impl Json {
 impl Field for Json {
     #[inline]
     fn read(reader: &mut Reader<'_>) -> ReadResult<Self> {
-        reader.read_raw().map(|text| Self(text.into()))
+        reader.read_raw().map(Self::from_valid)
     }
 }
 
@@ -116,7 +133,9 @@ mod tests {
     fn a_text_that_is_not_one_value_is_an_error() {
         for text in ["", "{", "1 2"] {
             assert!(Json::from_text(text.to_owned()).is_err(), "{text:?}");
+            assert!(Json::check(text).is_err(), "{text:?}");
         }
+        assert!(Json::check(" [1, {\"a\": null}]\n").is_ok());
     }
 
     #[test]

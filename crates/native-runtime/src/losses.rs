@@ -297,6 +297,9 @@ fn find_paths(
 
 /// The beginning of a tag or value, which may be very long.
 fn truncate(value: &str) -> Cow<'_, str> {
+    if value.len() <= MAX_VALUE_CHARS {
+        return Cow::Borrowed(value);
+    }
     match value.char_indices().nth(MAX_VALUE_CHARS) {
         None => Cow::Borrowed(value),
         Some((end, _)) => Cow::Owned(format!("{}…", &value[..end])),

@@ -25,7 +25,7 @@ pub trait ObjectFields {
     fn key_lists(&self) -> &'static KeyLists;
 
     /// Reads the value of `key` into its field and returns the [`key_mask`] of the key, or 0 if it has no field.
-    fn read_field(&mut self, key: &str, reader: &mut Reader<'_>) -> ReadResult<u64>;
+    fn read_field(&mut self, key: &[u8], reader: &mut Reader<'_>) -> ReadResult<u64>;
 }
 
 /// A generated struct.
@@ -59,7 +59,7 @@ impl<T: Object> ObjectFields for Box<T> {
         T::KEY_LISTS
     }
 
-    fn read_field(&mut self, key: &str, reader: &mut Reader<'_>) -> ReadResult<u64> {
+    fn read_field(&mut self, key: &[u8], reader: &mut Reader<'_>) -> ReadResult<u64> {
         (**self).read_field(key, reader)
     }
 }
@@ -126,7 +126,7 @@ pub(crate) fn read_members(
     mut seen: [bool; 2],
 ) -> ReadResult<()> {
     let mut found = 0;
-    while let Some(key) = members.next_key(reader)? {
+    while let Some(key) = members.next_key_bytes(reader)? {
         reject_repeated_tag(&key, tags, &mut seen)?;
         match object.read_field(&key, reader) {
             Ok(0) => reader.skip()?,
@@ -144,7 +144,8 @@ pub(crate) fn read_members(
 
 /// Records that reading failed inside a field.
 #[cold]
-fn record_failure_in_field(lists: &KeyLists, key: &str) {
+fn record_failure_in_field(lists: &KeyLists, key: &[u8]) {
+    let key = &*String::from_utf8_lossy(key);
     let is_needed = lists.required.iter().chain(lists.well_typed).any(|needed| *needed == key);
     if is_needed { record_failure_in_needed(key) } else { record_failure_in_optional(key) }
 }
@@ -197,11 +198,11 @@ macro_rules! impl_object {
             #[allow(unused_variables)]
             fn read_field(
                 &mut self,
-                key: &str,
+                key: &[u8],
                 reader: &mut $crate::generated::Reader<'_>,
             ) -> $crate::generated::ReadResult<u64> {
                 match key {
-                    $($key => {
+                    $(key if key == $key.as_bytes() => {
                         $crate::generated::Slot::read_next(&mut self.$field, reader)?;
                         let mask = const {
                             $crate::generated::key_mask(<Self as $crate::generated::Object>::KEY_LISTS, $key)

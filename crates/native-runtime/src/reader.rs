@@ -7,15 +7,17 @@
 //! It accepts exactly the texts that `serde_json` accepts.
 
 mod bytes;
+mod members;
+mod numbers;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
-use serde_json::Number;
 
-use self::bytes::{escaped_char, find_special, simple_escape, skip_digits, utf16_unit};
+use self::bytes::{escape_length, escaped_char, find_special};
+pub(crate) use self::members::Members;
 use crate::error::{ReadError, ReadResult};
 
 /// Maximum nesting depth of typed values, so that no payload can exhaust the stack. `serde_json` has the same limit.
@@ -93,12 +95,20 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a string into a `String`.
-    #[inline]
     pub fn read_owned(&mut self) -> ReadResult<String> {
-        Ok(match self.read_string()? {
-            Cow::Borrowed(text) => text.to_owned(),
-            Cow::Owned(text) => text,
-        })
+        self.read_string_inline().map(Cow::into_owned)
+    }
+
+    /// Reads a string into its final place.
+    pub fn read_owned_into(&mut self, place: &mut String) -> ReadResult<()> {
+        *place = self.read_string_inline()?.into_owned();
+        Ok(())
+    }
+
+    /// Reads a string or null into its final place.
+    pub fn read_optional_into(&mut self, place: &mut Option<String>) -> ReadResult<()> {
+        *place = if self.read_null()? { None } else { Some(self.read_string_inline()?.into_owned()) };
+        Ok(())
     }
 
     /// Reads `null` if it is next, and returns whether it was.
@@ -117,81 +127,6 @@ impl<'a> Reader<'a> {
             b'f' => self.read_literal("false").map(|()| false),
             _ => Err(self.mismatch("a boolean")),
         }
-    }
-
-    /// Reads a whole number that may be negative.
-    pub fn read_i64(&mut self) -> ReadResult<i64> {
-        if let Some(number) = self.read_short_integer() {
-            return Ok(number);
-        }
-        let number = self.integer_text("a whole number")?;
-        number.parse().map_err(|_| ReadError::range(number))
-    }
-
-    /// Reads a whole number that is not negative.
-    pub fn read_u64(&mut self) -> ReadResult<u64> {
-        if self.peek() != b'-'
-            && let Some(number) = self.read_short_integer()
-        {
-            return Ok(number.unsigned_abs());
-        }
-        let number = self.integer_text("a whole number from 0 on")?;
-        number.parse().map_err(|_| ReadError::range(number))
-    }
-
-    /// Reads any number.
-    pub fn read_number(&mut self) -> ReadResult<Number> {
-        if self.peek() != b'-'
-            && let Some(number) = self.read_short_integer()
-        {
-            return Ok(number.unsigned_abs().into());
-        }
-        let text = self.number_text("a number")?;
-        serde_json::from_str(text).map_err(|_| ReadError::range(text))
-    }
-
-    /// Reads a whole number with at most 18 digits, which always fits an `i64`. Nearly all numbers of agents do. Reads
-    /// nothing if something else is next.
-    fn read_short_integer(&mut self) -> Option<i64> {
-        const MAX_DIGITS: usize = 18;
-        let negative = self.peek() == b'-';
-        let rest = self.text.as_bytes().get(self.at + usize::from(negative)..)?;
-        let mut magnitude = 0;
-        let mut length = 0;
-        while let Some(digit @ b'0'..=b'9') = rest.get(length) {
-            if length == MAX_DIGITS {
-                return None;
-            }
-            magnitude = magnitude * 10 + i64::from(digit - b'0');
-            length += 1;
-        }
-        let starts_with_zero = rest.first() == Some(&b'0') && (length > 1 || negative);
-        if length == 0 || starts_with_zero || matches!(rest.get(length), Some(b'.' | b'e' | b'E')) {
-            return None;
-        }
-        self.at += usize::from(negative) + length;
-        Some(if negative { -magnitude } else { magnitude })
-    }
-
-    /// Reads a number without fraction and exponent and returns its text.
-    #[inline]
-    fn integer_text(&mut self, expected: &'static str) -> ReadResult<&'a str> {
-        let text = self.number_text(expected)?;
-        // `serde_json` does not accept a negative zero as an integer either.
-        if text == "-0" || text.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
-            return Err(ReadError::mismatch(expected, "a number with a fraction"));
-        }
-        Ok(text)
-    }
-
-    /// Reads a number and returns its text.
-    fn number_text(&mut self, expected: &'static str) -> ReadResult<&'a str> {
-        if !matches!(self.peek(), b'-' | b'0'..=b'9') {
-            return Err(self.mismatch(expected));
-        }
-        let start = self.at;
-        self.skip_number()?;
-        Ok(self.slice(start, self.at))
     }
 
     /// Skips a value and returns its text.
@@ -252,16 +187,17 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn enter_object(&mut self) -> ReadResult<Members> {
         self.enter(b'{', "an object")?;
-        Ok(Members { close: b'}', is_first: true })
+        Ok(Members::of_object())
     }
 
     /// Enters a list.
     #[inline]
     pub fn enter_list(&mut self) -> ReadResult<Members> {
         self.enter(b'[', "a list")?;
-        Ok(Members { close: b']', is_first: true })
+        Ok(Members::of_list())
     }
 
+    /// Enters an object or list, and stays at its bracket.
     #[inline]
     fn enter(&mut self, open: u8, expected: &'static str) -> ReadResult<()> {
         if self.peek() != open {
@@ -271,7 +207,6 @@ impl<'a> Reader<'a> {
             return Err(ReadError::too_deep());
         }
         self.depth += 1;
-        self.at += 1;
         Ok(())
     }
 
@@ -303,11 +238,26 @@ impl<'a> Reader<'a> {
         if self.text.len() == Self::EMPTY_OBJECT.len() { usize::MAX } else { self.at }
     }
 
+    /// The text from `start`, an earlier position of this reader, to this position.
+    pub(crate) fn text_since(&self, start: &Self) -> &'a str {
+        self.slice(start.at, self.at)
+    }
+
     #[inline]
     fn slice(&self, start: usize, end: usize) -> &'a str {
         self.text.get(start..end).unwrap_or_default()
     }
 
+    /// Reads the colon after a key.
+    fn read_colon(&mut self) -> ReadResult<()> {
+        if self.peek() != b':' {
+            return Err(ReadError::syntax());
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    #[inline]
     fn read_literal(&mut self, literal: &'static str) -> ReadResult<()> {
         if self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(literal.as_bytes())) {
             self.at += literal.len();
@@ -328,8 +278,7 @@ impl<'a> Reader<'a> {
                     return Ok(());
                 }
                 // A lone surrogate is skipped as well, because the value is not decoded.
-                Some(b'\\') if utf16_unit(bytes, at).is_some() => at += 6,
-                Some(b'\\') if simple_escape(bytes, at).is_some() => at += 2,
+                Some(b'\\') => at += escape_length(bytes, at).ok_or_else(ReadError::syntax)?,
                 _ => return Err(ReadError::syntax()),
             }
         }
@@ -358,134 +307,4 @@ impl<'a> Reader<'a> {
             }
         }
     }
-
-    fn skip_number(&mut self) -> ReadResult<()> {
-        let bytes = self.text.as_bytes();
-        let mut at = self.at;
-        if bytes.get(at) == Some(&b'-') {
-            at += 1;
-        }
-        match bytes.get(at) {
-            Some(b'0') => at += 1,
-            Some(b'1'..=b'9') => at = skip_digits(bytes, at),
-            _ => return Err(ReadError::syntax()),
-        }
-        if bytes.get(at) == Some(&b'.') {
-            at = skip_some_digits(bytes, at + 1)?;
-        }
-        if matches!(bytes.get(at), Some(b'e' | b'E')) {
-            at += 1;
-            if matches!(bytes.get(at), Some(b'+' | b'-')) {
-                at += 1;
-            }
-            at = skip_some_digits(bytes, at)?;
-        }
-        self.at = at;
-        Ok(())
-    }
-}
-
-/// The remaining members of an object, or elements of a list.
-#[derive(Clone, Copy)]
-pub struct Members {
-    close: u8,
-    is_first: bool,
-}
-
-impl Members {
-    /// The remaining members of an object whose first member has been read.
-    pub(crate) fn after_first_key() -> Self {
-        Self { close: b'}', is_first: false }
-    }
-
-    /// Returns whether there is another member, and leaves the object or list if there is none.
-    #[inline]
-    pub fn advance(&mut self, reader: &mut Reader<'_>) -> ReadResult<bool> {
-        let found = reader.peek();
-        if found == self.close {
-            reader.at += 1;
-            reader.depth -= 1;
-            return Ok(false);
-        }
-        if std::mem::take(&mut self.is_first) {
-            return Ok(true);
-        }
-        if found != b',' {
-            return Err(ReadError::syntax());
-        }
-        reader.at += 1;
-        Ok(true)
-    }
-
-    /// Reads the next key of an object.
-    #[expect(clippy::inline_always, reason = "a call would cost as much as the work")]
-    #[inline(always)]
-    pub fn next_key<'a>(&mut self, reader: &mut Reader<'a>) -> ReadResult<Option<Cow<'a, str>>> {
-        match self.next_plain_key(reader) {
-            Some(key) => Ok(Some(Cow::Borrowed(key))),
-            None => self.next_any_key(reader),
-        }
-    }
-
-    /// [`Self::next_key`] for a key without escapes and without white space around it, as agents write nearly all keys.
-    /// Reads nothing if something else is next.
-    #[expect(clippy::inline_always, reason = "a call would cost as much as the work")]
-    #[inline(always)]
-    fn next_plain_key<'a>(&mut self, reader: &mut Reader<'a>) -> Option<&'a str> {
-        let bytes = reader.text.as_bytes();
-        let quote = if self.is_first {
-            reader.at
-        } else if bytes.get(reader.at) == Some(&b',') {
-            reader.at + 1
-        } else {
-            return None;
-        };
-        if bytes.get(quote) != Some(&b'"') {
-            return None;
-        }
-        let end = find_special(bytes, quote + 1);
-        if bytes.get(end) != Some(&b'"') || bytes.get(end + 1) != Some(&b':') {
-            return None;
-        }
-        let key = reader.text.get(quote + 1..end)?;
-        self.is_first = false;
-        reader.at = end + 2;
-        Some(key)
-    }
-
-    /// [`Self::next_key`] for any key, and for the end of the object.
-    #[inline(never)]
-    fn next_any_key<'a>(&mut self, reader: &mut Reader<'a>) -> ReadResult<Option<Cow<'a, str>>> {
-        if !self.advance(reader)? {
-            return Ok(None);
-        }
-        let key = reader.read_string_inline()?;
-        if reader.peek() != b':' {
-            return Err(ReadError::syntax());
-        }
-        reader.at += 1;
-        Ok(Some(key))
-    }
-
-    /// Skips the next key of an object, and returns whether there was one.
-    fn skip_key(&mut self, reader: &mut Reader<'_>) -> ReadResult<bool> {
-        if !self.advance(reader)? {
-            return Ok(false);
-        }
-        if reader.peek() != b'"' {
-            return Err(ReadError::syntax());
-        }
-        reader.skip_string()?;
-        if reader.peek() != b':' {
-            return Err(ReadError::syntax());
-        }
-        reader.at += 1;
-        Ok(true)
-    }
-}
-
-/// Skips at least one digit and returns the index after the digits.
-fn skip_some_digits(bytes: &[u8], at: usize) -> ReadResult<usize> {
-    let end = skip_digits(bytes, at);
-    if end == at { Err(ReadError::syntax()) } else { Ok(end) }
 }

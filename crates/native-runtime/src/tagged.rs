@@ -6,7 +6,6 @@
 use std::borrow::Cow;
 
 use crate::error::{ReadError, ReadResult};
-use crate::field::Field as _;
 use crate::json::Json;
 use crate::losses::report_unknown_tag;
 use crate::object::{ObjectFields, read_members};
@@ -36,8 +35,8 @@ pub fn read_tagged_into<T: TaggedUnion>(place: &mut Option<T>, reader: &mut Read
     let start = reader.clone();
     let mut members = reader.enter_object()?;
     let mut is_first = true;
-    while let Some(key) = members.next_key(reader)? {
-        if key == T::KEY {
+    while let Some(key) = members.next_key_bytes(reader)? {
+        if *key == *T::KEY.as_bytes() {
             let tag = reader.read_string().inspect_err(|_| record_failure_in_needed(T::KEY))?;
             let object = TaggedObject { union: T::NAME, tags: [T::KEY, ""], start, reader, is_tag_first: is_first };
             return T::from_tag(place, &tag, object);
@@ -66,8 +65,8 @@ impl<'a> TaggedObject<'_, 'a> {
         self.tags[1] = key;
         let mut ahead = self.start.clone();
         let mut members = ahead.enter_object()?;
-        while let Some(found) = members.next_key(&mut ahead)? {
-            if found == key {
+        while let Some(found) = members.next_key_bytes(&mut ahead)? {
+            if *found == *key.as_bytes() {
                 return ahead.read_string().map(Some).inspect_err(|_| record_failure_in_needed(key));
             }
             ahead.skip()?;
@@ -94,17 +93,20 @@ impl<'a> TaggedObject<'_, 'a> {
 
     /// Keeps an object with an unknown tag. `joined` is the tag, with the values of several tag keys joined.
     pub fn into_unknown(self, joined: &str) -> ReadResult<Json> {
-        let mut ahead = self.start.clone();
-        let mut members = ahead.enter_object()?;
-        let mut seen = [false, false];
-        while let Some(key) = members.next_key(&mut ahead)? {
-            reject_repeated_tag(&key, self.tags, &mut seen)?;
-            ahead.skip()?;
+        let Self { union, tags, mut start, reader, is_tag_first } = self;
+        start.peek();
+        let (mut members, mut seen) = if is_tag_first {
+            (Members::after_first_key(), [true, false])
+        } else {
+            *reader = start.clone();
+            (reader.enter_object()?, [false, false])
+        };
+        while let Some(key) = members.next_key_bytes(reader)? {
+            reject_repeated_tag(&key, tags, &mut seen)?;
+            reader.skip()?;
         }
-        *self.reader = self.start;
-        let raw = Json::read(self.reader)?;
-        report_unknown_tag(self.union, joined, self.reader);
-        Ok(raw)
+        report_unknown_tag(union, joined, reader);
+        Ok(Json::from_valid(reader.text_since(&start)))
     }
 }
 
@@ -113,11 +115,11 @@ impl<'a> TaggedObject<'_, 'a> {
 /// The last occurrence of a key counts, so the variant may have been chosen by the wrong one. The repair reads a JSON
 /// tree, which has only the last occurrence.
 #[inline]
-pub(crate) fn reject_repeated_tag(key: &str, tags: [&'static str; 2], seen: &mut [bool; 2]) -> ReadResult<()> {
+pub(crate) fn reject_repeated_tag(key: &[u8], tags: [&'static str; 2], seen: &mut [bool; 2]) -> ReadResult<()> {
     let [first, second] = seen;
-    let is_repeated =
-        (key == tags[0] && std::mem::replace(first, true)) || (key == tags[1] && std::mem::replace(second, true));
-    if is_repeated { Err(ReadError::repeated_tag(key)) } else { Ok(()) }
+    let is_repeated = (key == tags[0].as_bytes() && std::mem::replace(first, true))
+        || (key == tags[1].as_bytes() && std::mem::replace(second, true));
+    if is_repeated { Err(ReadError::repeated_tag(&String::from_utf8_lossy(key))) } else { Ok(()) }
 }
 
 /// Creates a variant with an empty struct and reads the object into the struct.

@@ -11,12 +11,14 @@ use super::table;
 use crate::Outcome;
 use crate::agent_log;
 use crate::output::Output;
+use crate::parallel::{ErrorList, for_each_file};
 
 /// Check whether Interlingua's native types match the payloads that an agent really sends.
 ///
 /// For every native type in a log: the number of lines, how many of them decode, parts that were left out because they
 /// do not match or lack a required field, and fields and values that the types do not know. Exits with 1 if a tag is
-/// unknown or a payload is malformed; everything else is only reported, unless --strict is set.
+/// unknown or a payload is malformed; everything else is only reported, unless --strict is set. Several logs are audited
+/// at the same time, on all cores.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -44,15 +46,20 @@ pub struct Args {
 /// If any file cannot be audited. The error is that of the last such file; the others are printed.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let given = agent_log::parse_agent(args.agent.as_deref())?;
-    let mut output = Output::new();
     let mut reports = Vec::new();
-    let mut errors = Vec::new();
-    for file in &args.files {
-        match audit_file(file, given, &output) {
-            Ok(report) => reports.push(report),
+    let mut errors = ErrorList::default();
+    for_each_file(
+        &args.files,
+        |file, output| audit_file(file, given, &output),
+        |result| match result {
+            Ok(report) => {
+                reports.push(report);
+                Ok(())
+            }
             Err(error) => errors.push(error),
-        }
-    }
+        },
+    )?;
+    let mut output = Output::new();
     if args.json {
         serde_json::to_writer_pretty(&mut output, &reports)?;
         writeln!(output)?;
@@ -62,12 +69,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
     }
     output.flush()?;
-    if let Some(last) = errors.pop() {
-        for error in errors {
-            eprintln!("error: {error:#}");
-        }
-        return Err(last);
-    }
+    errors.finish()?;
     Ok(Outcome::issues_if(reports.iter().any(|report| report.has_issues(args.strict))))
 }
 

@@ -98,6 +98,76 @@ fn unparsed_payloads_are_events_and_strict_reports_them() {
     );
 }
 
+/// Logs of sessions of their own. The events of the first and the fourth are larger than what may be queued for a log.
+fn write_logs(dir: &TempDir) -> Vec<String> {
+    let long_answer = ANSWER.replace("Hello.", &"x".repeat(50_000)) + "\n";
+    let write = |index: usize| {
+        let log = log() + &long_answer.repeat(if index.is_multiple_of(3) { 40 } else { 0 });
+        write_file(dir, &format!("{index}.jsonl"), log.replace("T-1", &format!("T-{index}")))
+    };
+    (0..6).map(write).collect()
+}
+
+#[test]
+fn several_logs_are_converted_in_the_order_of_the_arguments() {
+    let dir = TempDir::new().unwrap();
+    let logs = write_logs(&dir);
+    for flag in [None, Some("--envelope")] {
+        let convert = |logs: &[String]| {
+            let logs = logs.iter().map(String::as_str);
+            run(&["convert"].into_iter().chain(flag).chain(logs).collect::<Vec<_>>())
+        };
+        let together = convert(&logs);
+        assert_eq!((together.code, together.stderr.as_str()), (Some(0), ""));
+        let each: Vec<String> = logs.chunks(1).map(|log| convert(log).stdout).collect();
+        assert!(flag.is_some() || each[0].len() > 3 << 19, "{}", each[0].len());
+        assert_eq!(together.stdout, each.concat());
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_converted_does_not_stop_the_others() {
+    let dir = TempDir::new().unwrap();
+    let fine = write_file(&dir, "fine.jsonl", log());
+    let broken = write_file(&dir, "broken.jsonl", format!("{INIT}\nplain text\n"));
+    let missing = dir.path().join("missing.jsonl").to_str().unwrap().to_owned();
+    let converted = run(&["convert", "--strict", &fine, &missing, &broken, &missing, "-"]);
+    assert_eq!(converted.code, Some(2), "{converted:?}");
+    assert_eq!(converted.stdout, run(&["convert", &fine]).stdout + &run(&["convert", &broken]).stdout);
+    assert_eq!(converted.stderr.matches("error: cannot read ").count(), 2, "{converted:?}");
+    assert!(
+        converted.stderr.contains(&format!("{broken}: 1 of 2 payloads could not be parsed completely")),
+        "{converted:?}"
+    );
+    assert!(converted.stderr.contains("error: cannot detect the agent of -"), "{converted:?}");
+    let issues = run(&["convert", "--strict", &broken, &fine]);
+    assert_eq!(issues.code, Some(1), "{issues:?}");
+}
+
+#[test]
+fn several_logs_end_when_nobody_reads_their_events() {
+    let dir = TempDir::new().unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_interlingua"))
+        .arg("convert")
+        .args(write_logs(&dir))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(0), ""));
+}
+
+#[test]
+fn several_logs_are_audited_in_the_order_of_the_arguments() {
+    let dir = TempDir::new().unwrap();
+    let logs = write_logs(&dir);
+    let arguments: Vec<&str> = std::iter::once("audit").chain(logs.iter().map(String::as_str)).collect();
+    let each: Vec<String> = logs.iter().map(|log| run(&["audit", log]).stdout).collect();
+    assert_eq!(run(&arguments).stdout, each.concat());
+}
+
 #[test]
 fn a_violation_is_one_line_and_exit_code_1() {
     let events = run_with(&["convert", "-"], log().as_bytes()).stdout;

@@ -1,9 +1,11 @@
+use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
+use proptest::sample::Index;
 use serde::de::IgnoredAny;
 use serde_json::{Number, Value};
 
 use super::Reader;
-use crate::error::ReadResult;
+use crate::error::{ReadError, ReadResult};
 use crate::{Json, Native};
 
 #[test]
@@ -46,8 +48,108 @@ fn read<'a, T>(text: &'a str, read: impl Fn(&mut Reader<'a>) -> ReadResult<T>) -
     read(&mut reader).and_then(|value| reader.finish().map(|()| value)).ok()
 }
 
+/// Reads any value, with every method that generated code uses.
+fn read_tree(reader: &mut Reader<'_>) -> ReadResult<Value> {
+    match reader.peek() {
+        b'{' => {
+            let mut map = serde_json::Map::new();
+            let (mut as_text, mut as_bytes) = (reader.enter_object()?, reader.clone().enter_object()?);
+            loop {
+                let mut copy = reader.clone();
+                let key = as_text.next_key(reader)?;
+                let bytes = as_bytes.next_key_bytes(&mut copy)?;
+                assert_eq!(key.as_deref().map(str::as_bytes), bytes.as_deref());
+                assert_eq!(reader.offset(), copy.offset());
+                let Some(key) = key else { return Ok(Value::Object(map)) };
+                map.insert(key.into_owned(), read_tree(reader)?);
+            }
+        }
+        b'[' => {
+            let mut list = Vec::new();
+            let mut elements = reader.enter_list()?;
+            while elements.advance(reader)? {
+                list.push(read_tree(reader)?);
+            }
+            Ok(Value::Array(list))
+        }
+        b'"' | b'n' => {
+            let mut text = Some("old".to_owned());
+            reader.read_optional_into(&mut text)?;
+            Ok(text.into())
+        }
+        b't' | b'f' => reader.read_bool().map(Value::Bool),
+        0 => Err(ReadError::syntax()),
+        _ => reader.read_number().map(Value::Number),
+    }
+}
+
+/// Strings with and without escapes, of every length around the size of a chunk.
+fn any_text() -> impl Strategy<Value = String> {
+    prop_oneof![4 => "[a-z_]{0,40}", 2 => r"[ -~]{0,40}", 1 => r#"([a-z]{0,20}["\\\n\té😀]){0,4}"#, 1 => any::<String>()]
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (0..10_u64).prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        (0..20_u32, any::<u64>()).prop_map(|(digits, number)| (number % 10_u64.pow(digits)).into()),
+        (-1e9..1e9).prop_map(Value::from),
+        any_text().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 6, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..6).prop_map(Value::from),
+            btree_map(any_text(), inner, 0..6).prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+/// Fails if the reader and `serde_json` differ on a text.
+fn compare_with_serde_json(text: &str) -> Result<(), TestCaseError> {
+    prop_assert_eq!(read(text, read_tree), serde_json::from_str::<Value>(text).ok(), "{:?}", text);
+    prop_assert_eq!(is_skipped(text), serde_json::from_str::<IgnoredAny>(text).is_ok(), "{:?}", text);
+    Ok(())
+}
+
+/// The boundary between two characters that `index` selects.
+fn boundary(text: &str, index: Index) -> usize {
+    let mut at = index.index(text.len() + 1);
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    #[test]
+    fn any_value_is_read_at_every_offset_and_cut_anywhere(value in any_value(), is_pretty: bool, shift in 0..17_usize, cut: Index) {
+        let json = if is_pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
+        let text = format!("{}{json}", " ".repeat(shift));
+        compare_with_serde_json(&text)?;
+        compare_with_serde_json(&text[..boundary(&text, cut)])?;
+        // A reader stops at the end of its value, whatever comes then.
+        let mut reader = Reader::new(&text);
+        prop_assert_eq!(reader.read_raw().ok(), Some(json.as_str()));
+    }
+
+    #[test]
+    fn a_damaged_text_is_read_as_serde_json_reads_it(
+        value in any_value(),
+        damage in vec((any::<Index>(), r#"[\[\]{}",:0-9eE+\-. \\u/ntrfalsb\x09\x01é]{0,3}"#, 0..4_usize), 1..4),
+    ) {
+        let mut text = value.to_string();
+        for (index, inserted, removed) in damage {
+            let at = boundary(&text, index);
+            let end = text[at..].char_indices().nth(removed).map_or(text.len(), |(length, _)| at + length);
+            text.replace_range(at..end, &inserted);
+        }
+        compare_with_serde_json(&text)?;
+    }
 
     #[test]
     fn the_reader_accepts_what_serde_json_accepts(text in r#"[\[\]{}",:0-2eE+\-. \\u/ntrfalsb\x09\x01é]{0,16}"#) {

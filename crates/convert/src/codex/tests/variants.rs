@@ -86,4 +86,7 @@ fn legacy_events_that_repeat_notifications_are_dropped() {
     codex.receive(event("undo_completed", json!({"success": true, "message": "undone"})));
     assert_eq!(codex.texts()[3..], ["notice MCP server s asks: Which colour?", "notice undo failed", "notice undone"]);
     assert_eq!(count_unparsed(codex.stats()), 0);
+    // One that is dropped is not decoded, but it has to be JSON.
+    codex.push(Input::Received(r#"{"method":"codex/event/agent_message","params":{"id":"0","msg":{"#));
+    assert_eq!(count_unparsed(codex.stats()), 1);
 }
