@@ -19,8 +19,8 @@ use crate::problem::{handler_panicked, method_not_allowed, not_found};
 use crate::request_body::{discard_unread_body, limit_large_bodies};
 use crate::request_log::log_request;
 use crate::{
-    agents, all_events, check, documents, events, export, health, inspector, messages, metrics, requests, secrets,
-    session_list, sessions,
+    agents, all_events, check, documents, events, export, health, inspector, messages, metrics, requests, search,
+    secrets, session_list, sessions,
 };
 
 /// Router of the whole API. The layer that is added last handles a request first.
@@ -32,6 +32,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/agents/{agent}/modes", get(agents::modes))
         .route("/v1/agents/{agent}/models", get(agents::models))
         .route("/v1/events/sse", get(all_events::follow))
+        .route("/v1/search", get(search::search))
         .route("/v1/sessions", get(session_list::list))
         .route(
             "/v1/sessions/{id}",
