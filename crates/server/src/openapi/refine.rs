@@ -180,8 +180,11 @@ fn refine_operations(document: &mut Value) {
             let responses = operation.get_mut("responses").and_then(Value::as_object_mut);
             for response in responses.into_iter().flat_map(Map::values_mut) {
                 if let Some(stream) = response.pointer_mut("/content/text~1event-stream") {
-                    stream[ITEM_SCHEMA] = json!({ "$ref": "#/components/schemas/UniversalEvent" });
-                    stream["example"] = "id: 1\ndata: {\"event_id\":\"evt_1\",\"sequence\":1,…}\n\n".into();
+                    // What a schema of a stream describes is not settled: the text, or each event.
+                    *stream = json!({
+                        ITEM_SCHEMA: { "$ref": "#/components/schemas/UniversalEvent" },
+                        "example": "id: 1\ndata: {\"event_id\":\"evt_1\",\"sequence\":1,…}\n\n",
+                    });
                 }
             }
         }
