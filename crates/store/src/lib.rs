@@ -11,6 +11,7 @@
 //! memory; the others read from the database. A session without readers and writers costs nothing but its rows.
 //!
 //! [`Store::global_reader`] is a cursor into the events of many sessions, in the order in which they were committed.
+//! [`Store::search`] finds events by the words in their text, with an index that is filled in the background.
 //!
 //! Events are stored as the JSON text that clients receive. The native payload that an event was made from is stored
 //! separately, once for all events of an append that share it, and is inserted only for readers that ask for it. Many

@@ -10,6 +10,7 @@
 
 mod database;
 mod documents;
+mod index;
 mod indexer;
 mod query;
 mod snippet;

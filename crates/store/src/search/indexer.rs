@@ -4,8 +4,6 @@
 //! small share of one processor. A search that waits for it goes first. A deletion is answered when the documents of the
 //! session are gone too.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -13,17 +11,14 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use interlingua_schema::UniversalEvent;
-use rusqlite::Connection;
 use tokio::sync::watch;
 
-use super::documents::{self, Document};
-use super::{database, text};
+use super::database;
+use super::index::{IndexError, OpenIndex};
 use crate::global_cursor::Position;
 use crate::global_feed::GlobalFeed;
-use crate::global_merge::Merge;
 use crate::group_commit::DelayedReply;
-use crate::{RawPayloads, ReadLimits, SessionFilter, SessionKey, StoreError};
+use crate::{SessionKey, StoreError};
 
 /// Time without a commit that counts as a pause of the writer.
 const WRITER_PAUSE: Duration = Duration::from_millis(250);
@@ -36,10 +31,6 @@ const BUSY_STEP_DURATION: Duration = Duration::from_millis(20);
 const BUSY_DELAY_FACTOR: u32 = 24;
 /// Delay after a step that failed.
 const RETRY_DELAY: Duration = Duration::from_secs(60);
-/// How much is read at once.
-const READ_LIMITS: ReadLimits = ReadLimits { max_events: 256, max_bytes: 256 * 1024 };
-/// Number of documents that are deleted in one transaction.
-const DELETED_DOCUMENTS: u32 = 64;
 /// Number of events from which the progress is logged, and its interval.
 const LOGGED_EVENTS: u64 = 10_000;
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
@@ -58,8 +49,10 @@ enum Command {
 #[derive(Debug)]
 struct Shared {
     commits: AtomicU64,
-    /// Whether a [`Command::Wake`] is on its way.
-    is_woken: AtomicBool,
+    /// Whether the thread looks at the number of commits by itself, because it has work or is woken up already.
+    is_awake: AtomicBool,
+    /// Number of commands that interrupt a step: all but [`Command::Wake`].
+    interrupts: AtomicUsize,
     /// Number of searches that wait.
     waiting: AtomicUsize,
     /// Whether so many events are being indexed that no search waits for it.
@@ -81,7 +74,8 @@ impl IndexerHandle {
         let (commands, received) = mpsc::channel();
         let shared = Arc::new(Shared {
             commits: AtomicU64::new(0),
-            is_woken: AtomicBool::new(false),
+            is_awake: AtomicBool::new(true),
+            interrupts: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             is_backlogged: AtomicBool::new(false),
             indexed: watch::Sender::new(i64::MIN),
@@ -91,27 +85,33 @@ impl IndexerHandle {
 
     /// Events were committed. Called by the writer, so it has to be fast.
     pub(crate) fn observe_commit(&self) {
-        self.shared.commits.fetch_add(1, Ordering::Relaxed);
-        self.wake();
+        self.shared.commits.fetch_add(1, Ordering::SeqCst);
+        if !self.shared.is_awake.swap(true, Ordering::SeqCst) {
+            self.wake();
+        }
     }
 
     fn wake(&self) {
-        if !self.shared.is_woken.swap(true, Ordering::AcqRel) {
-            // The thread is gone only when the store is closed.
-            let _ = self.commands.send(Command::Wake);
-        }
+        // The thread is gone only when the store is closed.
+        let _ = self.commands.send(Command::Wake);
     }
 
     /// A session was deleted.
     pub(crate) fn remove(&self, session: SessionKey) {
-        let _ = self.commands.send(Command::Remove(session));
+        let _ = self.interrupt(Command::Remove(session));
     }
 
     /// Sends replies once the documents of deleted sessions are removed.
     pub(crate) fn reply_after_removal(&self, replies: Vec<DelayedReply>) {
-        if let Err(mpsc::SendError(Command::Reply(replies))) = self.commands.send(Command::Reply(replies)) {
+        if let Err(Command::Reply(replies)) = self.interrupt(Command::Reply(replies)) {
             send_replies(replies);
         }
+    }
+
+    /// Sends a command that interrupts a step. Returns it if the thread is gone.
+    fn interrupt(&self, command: Command) -> Result<(), Command> {
+        self.shared.interrupts.fetch_add(1, Ordering::SeqCst);
+        self.commands.send(command).map_err(|mpsc::SendError(command)| command)
     }
 
     /// Waits until the index is complete up to an append, or a timeout. Does not wait while it is far behind. Returns whether
@@ -187,7 +187,7 @@ impl Indexer {
             has_removed: false,
             seen_commits: 0,
             busy_since: None,
-            delay: WRITER_PAUSE,
+            next_step: Instant::now() + WRITER_PAUSE,
             progress: None,
             is_remade: false,
         };
@@ -198,7 +198,7 @@ impl Indexer {
 
     /// Ends the thread, after it has sent the replies that it was given.
     pub(crate) fn stop(self) {
-        let _ = self.handle.commands.send(Command::Stop);
+        let _ = self.handle.interrupt(Command::Stop);
         if self.thread.join().is_err() {
             tracing::error!("the indexer thread of the store panicked");
         }
@@ -219,20 +219,10 @@ struct Worker {
     seen_commits: u64,
     /// Since when the writer has not paused.
     busy_since: Option<Instant>,
-    /// Delay before the next step.
-    delay: Duration,
+    next_step: Instant,
     progress: Option<Progress>,
     /// Whether the index was damaged and is being made again.
     is_remade: bool,
-}
-
-struct OpenIndex {
-    index: Connection,
-    store: Connection,
-    position: Position,
-    /// The events that are being indexed, and the last append when they were looked up.
-    merge: Option<(Merge, i64)>,
-    agents: HashMap<SessionKey, Option<String>>,
 }
 
 /// How much of many events is indexed.
@@ -244,19 +234,22 @@ struct Progress {
 
 impl Worker {
     fn run(mut self, commands: &Receiver<Command>) {
-        // What earlier processes have left is looked at once.
+        // What earlier processes have left is looked at first.
         let mut has_work = true;
         loop {
+            has_work = has_work || self.has_new_events();
             let command = if has_work {
-                commands.recv_timeout(self.delay)
+                commands.recv_timeout(self.next_step.saturating_duration_since(Instant::now()))
             } else {
                 commands.recv().map_err(|_| RecvTimeoutError::Disconnected)
             };
+            if !matches!(command, Ok(Command::Wake) | Err(_)) {
+                self.shared.interrupts.fetch_sub(1, Ordering::SeqCst);
+            }
             match command {
                 Ok(Command::Wake) => {
-                    self.shared.is_woken.store(false, Ordering::Release);
                     if !has_work || self.is_urgent() {
-                        self.delay = if self.is_urgent() { Duration::ZERO } else { WRITER_PAUSE };
+                        self.schedule_step();
                     }
                     has_work = true;
                 }
@@ -266,18 +259,39 @@ impl Worker {
                     send_replies(replies);
                 }
                 Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => has_work = self.index_when_due(),
+                Err(RecvTimeoutError::Timeout) => {
+                    let (has_more, delay) = self.index_when_due();
+                    self.next_step = Instant::now() + delay;
+                    has_work = has_more;
+                }
             }
         }
+    }
+
+    /// Whether there were commits since the last step. If not, the next one wakes the thread up.
+    fn has_new_events(&mut self) -> bool {
+        self.shared.is_awake.store(false, Ordering::SeqCst);
+        let has_new = self.shared.commits.load(Ordering::SeqCst) != self.seen_commits;
+        if has_new {
+            self.shared.is_awake.store(true, Ordering::SeqCst);
+            self.schedule_step();
+        }
+        has_new
+    }
+
+    /// Schedules the first step for new events: after a pause of the writer, or at once if a search waits.
+    fn schedule_step(&mut self) {
+        let delay = if self.is_urgent() { Duration::ZERO } else { WRITER_PAUSE };
+        self.next_step = Instant::now() + delay;
     }
 
     fn is_urgent(&self) -> bool {
         self.shared.waiting.load(Ordering::Acquire) > 0
     }
 
-    /// Takes a step unless the writer is busy. Returns whether there is more to do.
-    fn index_when_due(&mut self) -> bool {
-        let commits = self.shared.commits.load(Ordering::Relaxed);
+    /// Takes a step unless the writer is busy. Returns whether there is more to do, and the delay before that.
+    fn index_when_due(&mut self) -> (bool, Duration) {
+        let commits = self.shared.commits.load(Ordering::SeqCst);
         let is_paused = commits == self.seen_commits;
         self.seen_commits = commits;
         let is_free = is_paused || self.is_urgent();
@@ -286,30 +300,26 @@ impl Worker {
             self.busy_since = None;
         }
         if !is_free && busy_since.elapsed() < MAX_DELAY {
-            self.delay = WRITER_PAUSE;
-            return true;
+            return (true, WRITER_PAUSE);
         }
         if self.is_reserve_released.load(Ordering::SeqCst) {
-            self.delay = RETRY_DELAY;
-            return true;
+            return (true, RETRY_DELAY);
         }
         let start = Instant::now();
         match self.step(if is_free { STEP_DURATION } else { BUSY_STEP_DURATION }) {
-            Ok(has_more) => {
-                self.delay = if is_free { Duration::ZERO } else { BUSY_DELAY_FACTOR * start.elapsed() };
-                has_more
-            }
+            Ok(has_more) => (has_more, if is_free { Duration::ZERO } else { BUSY_DELAY_FACTOR * start.elapsed() }),
             Err(error) => {
                 tracing::warn!(%error, "cannot index stored events for the search; trying again later");
-                self.delay = RETRY_DELAY;
-                true
+                (true, RETRY_DELAY)
             }
         }
     }
 
     /// Indexes events for about this long. Returns whether there are more.
     fn step(&mut self, duration: Duration) -> Result<bool, StoreError> {
-        let stepped = self.open().and_then(|open| open.index_for(duration));
+        let shared = Arc::clone(&self.shared);
+        let is_interrupted = move || shared.interrupts.load(Ordering::SeqCst) > 0;
+        let stepped = self.open().and_then(|open| open.index_for(duration, is_interrupted));
         let (indexed, is_done) = match stepped {
             Ok(stepped) => stepped,
             Err(IndexError::Index(error)) if database::is_damage(&error) && !self.is_remade => {
@@ -323,7 +333,7 @@ impl Worker {
         };
         if let Some(open) = &self.open {
             // Of the append at the position, a part may be missing.
-            let complete = if is_done { open.position.append } else { open.position.append - 1 };
+            let complete = if is_done { open.position().append } else { open.position().append - 1 };
             self.shared.indexed.send_replace(complete);
         }
         self.is_remade &= !is_done;
@@ -333,28 +343,23 @@ impl Worker {
 
     fn open(&mut self) -> Result<&mut OpenIndex, IndexError> {
         let open = if let Some(open) = self.open.take() { open } else { self.open_files()? };
-        let is_new = open.merge.is_none();
         let open = self.open.insert(open);
-        if is_new {
+        if open.is_caught_up() {
             // Sessions that were deleted while the index could not be changed.
             self.has_removed |= open.remove_deleted()?;
-            let last = self.feed.last();
-            let merge =
-                Merge::load(&open.store, &SessionFilter::default(), open.position).map_err(IndexError::Store)?;
-            let total = merge.remaining();
+            let total = open.load_new(self.feed.last())?;
             if self.progress.is_none() && total >= LOGGED_EVENTS {
                 tracing::info!(events = total, "indexing stored events for the search, in the background");
                 self.shared.is_backlogged.store(true, Ordering::Release);
                 self.progress = Some(Progress { total, indexed: 0, logged_at: Instant::now() });
             }
-            open.merge = Some((merge, last));
         }
         Ok(open)
     }
 
     fn open_files(&mut self) -> Result<OpenIndex, IndexError> {
         let open = OpenIndex::open(&self.index_file, &self.store_file, self.store_id)?;
-        if open.position == Position::START || open.position <= Position::end_of(self.feed.last()) {
+        if open.position() == Position::START || open.position() <= Position::end_of(self.feed.last()) {
             return Ok(open);
         }
         // The store has lost events, for example in a power failure.
@@ -380,11 +385,7 @@ impl Worker {
     /// Removes the documents of a deleted session. If that fails, the whole index is made again.
     fn remove(&mut self, session: SessionKey) {
         let removed = match &mut self.open {
-            Some(open) => {
-                // It may have the session.
-                open.merge = None;
-                open.remove(session)
-            }
+            Some(open) => open.remove(session),
             None if !self.index_file.exists() => return,
             None => OpenIndex::open(&self.index_file, &self.store_file, self.store_id).and_then(|open| {
                 let open = self.open.insert(open);
@@ -408,7 +409,7 @@ impl Worker {
             return;
         }
         let Some(open) = &self.open else { return };
-        match database::remove_traces(&open.index) {
+        match database::remove_traces(open.connection()) {
             Ok(true) => {}
             Ok(false) => {
                 self.has_removed = true;
@@ -429,130 +430,4 @@ impl Worker {
         self.shared.indexed.send_replace(i64::MIN);
         database::remove(&self.index_file).map_err(|error| StoreError::Database(error.to_string()))
     }
-}
-
-/// Which database failed.
-#[derive(Debug, thiserror::Error)]
-enum IndexError {
-    #[error(transparent)]
-    Index(#[from] rusqlite::Error),
-    #[error(transparent)]
-    Store(StoreError),
-}
-
-impl OpenIndex {
-    fn open(index_file: &Path, store_file: &Path, store_id: u32) -> Result<Self, IndexError> {
-        let index = database::open(index_file, store_id).map_err(IndexError::Store)?;
-        let store = crate::database::open_for_reading(store_file).map_err(|error| IndexError::Store(error.into()))?;
-        let position = database::load_position(&index)?;
-        Ok(Self { index, store, position, merge: None, agents: HashMap::new() })
-    }
-
-    /// Indexes events in one transaction. Returns their number, and whether there are no more.
-    fn index_for(&mut self, duration: Duration) -> Result<(u64, bool), IndexError> {
-        let Some((mut merge, last)) = self.merge.take() else { return Ok((0, true)) };
-        let deadline = Instant::now() + duration;
-        let transaction = self.index.unchecked_transaction()?;
-        let (mut position, mut indexed) = (self.position, 0);
-        let is_done = loop {
-            let runs = merge.read(&self.store, READ_LIMITS, RawPayloads::Omit).map_err(IndexError::Store)?;
-            let Some(last_run) = runs.last() else {
-                position = position.max(merge.end()).max(Position::end_of(last));
-                break true;
-            };
-            position = Position {
-                append: last_run.append,
-                session: last_run.session,
-                sequence: last_run.events.last_sequence().unwrap_or_default(),
-            };
-            for run in &runs {
-                let agent = find_agent(&mut self.agents, &self.store, run.session).map_err(IndexError::Store)?;
-                // The session was deleted in the meantime.
-                let Some(agent) = agent else { continue };
-                for (sequence, json) in run.events.iter() {
-                    index_event(&transaction, run.session, agent, sequence, json)?;
-                    indexed += 1;
-                }
-            }
-            if Instant::now() >= deadline {
-                break false;
-            }
-        };
-        database::store_position(&transaction, position)?;
-        transaction.commit()?;
-        self.position = position;
-        if is_done {
-            // Idle from now on.
-            self.agents.clear();
-            self.index.execute_batch("PRAGMA shrink_memory")?;
-        } else {
-            self.merge = Some((merge, last));
-        }
-        Ok((indexed, is_done))
-    }
-
-    /// Removes the documents of sessions that do not exist any more. Returns whether there were any.
-    fn remove_deleted(&mut self) -> Result<bool, IndexError> {
-        let mut has_removed = false;
-        for session in documents::sessions(&self.index)? {
-            let exists = self
-                .store
-                .prepare_cached("SELECT EXISTS (SELECT 1 FROM sessions WHERE key = ?1)")
-                .and_then(|mut statement| statement.query_row([session.0], |row| row.get::<_, bool>(0)))
-                .map_err(|error| IndexError::Store(error.into()))?;
-            if !exists {
-                has_removed |= self.remove(session)?;
-            }
-        }
-        Ok(has_removed)
-    }
-
-    /// Removes the documents of a session. Returns whether there were any.
-    fn remove(&mut self, session: SessionKey) -> Result<bool, IndexError> {
-        let mut has_removed = false;
-        loop {
-            let before = self.index.total_changes();
-            let transaction = self.index.unchecked_transaction()?;
-            let has_more = documents::delete_some(&transaction, session, DELETED_DOCUMENTS)?;
-            transaction.commit()?;
-            has_removed |= self.index.total_changes() > before;
-            if !has_more {
-                return Ok(has_removed);
-            }
-        }
-    }
-}
-
-/// The agent of a session; `None` if it was deleted.
-fn find_agent<'a>(
-    agents: &'a mut HashMap<SessionKey, Option<String>>,
-    store: &Connection,
-    session: SessionKey,
-) -> Result<Option<&'a str>, StoreError> {
-    let agent = match agents.entry(session) {
-        Entry::Occupied(known) => known.into_mut(),
-        Entry::Vacant(unknown) => {
-            unknown.insert(crate::session::find_by_key(store, session)?.map(|session| session.agent))
-        }
-    };
-    Ok(agent.as_deref())
-}
-
-fn index_event(
-    index: &Connection,
-    session: SessionKey,
-    agent: &str,
-    sequence: u64,
-    json: &str,
-) -> rusqlite::Result<()> {
-    // Most events are deltas, which have no searchable text. The keys before the type are strings and numbers.
-    let kind = json.split_once(r#","type":""#).map(|(_, rest)| rest);
-    if kind.is_some_and(|kind| kind.starts_with("item.delta\"")) {
-        return Ok(());
-    }
-    let Ok(event) = serde_json::from_str::<UniversalEvent>(json) else { return Ok(()) };
-    for text in text::divide(&text::searchable_text(&event)) {
-        documents::insert(index, &Document { session, agent, sequence, time: event.time, text })?;
-    }
-    Ok(())
 }

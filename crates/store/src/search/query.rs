@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use super::database;
 use super::documents::{first_since, text_column};
 use super::snippet::snippet;
-use super::words::{Phrase, match_expression, parse_query};
+use super::words::{Phrase, match_expression, parse_query, words};
 use super::{SearchHit, SearchQuery, SearchResults};
 use crate::{SessionKey, StoreError};
 
@@ -19,7 +19,9 @@ use crate::{SessionKey, StoreError};
 /// An index that cannot be read is one that is being made again: nothing is found then.
 pub(crate) fn search(store: &Connection, file: &Path, query: &SearchQuery) -> Result<SearchResults, StoreError> {
     let phrases = parse_query(&query.text);
-    if phrases.is_empty() {
+    // The id of an agent has letters.
+    let has_agent = query.agent.as_deref().is_none_or(|agent| words(agent).next().is_some());
+    if phrases.is_empty() || !has_agent {
         return Ok(SearchResults { is_complete: true, ..SearchResults::default() });
     }
     let searched = match database::open_for_reading(file) {
