@@ -86,16 +86,6 @@ export async function refreshAgents(): Promise<void> {
   agents.value = await client.agents();
 }
 
-/** Reads the sessions again from time to time: often while the page is visible, not at all while it is hidden. */
-const REFRESH_INTERVAL_MS = 2_000;
-
-export function startRefreshing(): void {
-  void refresh();
-  setInterval(() => {
-    if (!document.hidden && serverState.peek() !== "unauthorised") void refresh();
-  }, REFRESH_INTERVAL_MS);
-}
-
 let toastTimer: ReturnType<typeof setTimeout> | undefined;
 
 /** Shows a short text for some seconds. */

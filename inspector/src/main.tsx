@@ -1,9 +1,9 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
-import { startRefreshing } from "./connection.ts";
 import { startRouter } from "./router.ts";
+import { startSessionList } from "./session-list.ts";
 import "./style.css";
 
 startRouter();
-startRefreshing();
+startSessionList();
 render(<App />, document.getElementById("app") as HTMLElement);

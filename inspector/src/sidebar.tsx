@@ -1,24 +1,15 @@
 import { signal } from "@preact/signals";
 import type { SessionInfo } from "interlingua/client";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { request, serverState, serverVersion, sessions, sessionsLoaded } from "./connection.ts";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { serverState, serverVersion, sessions, sessionsLoaded } from "./connection.ts";
 import { formatAge, sanitize } from "./format.ts";
 import { navigate, NEW_PATH, route, sessionPath } from "./router.ts";
+import { TextHits } from "./search.tsx";
 import { isTyping } from "./session.tsx";
 import { VirtualList } from "./virtual.tsx";
 
-/** Delay between typing and a search in the text of all sessions. */
-const SEARCH_DELAY_MS = 250;
-
 const query = signal("");
 const stateFilter = signal<string>("all");
-
-interface Hit {
-  readonly sessionId: string;
-  readonly sequence: number;
-  readonly title?: string | null;
-  readonly snippet: string;
-}
 
 /** The list of sessions, with search in titles and in the full text. */
 export function Sidebar() {
@@ -26,7 +17,6 @@ export function Sidebar() {
   const words = query.value.trim().toLowerCase();
   const filter = stateFilter.value;
   const field = useRef<HTMLInputElement>(null);
-  const [hits, setHits] = useState<readonly Hit[] | null>(null);
   const rows = useMemo(
     () =>
       all.filter(
@@ -64,22 +54,6 @@ export function Sidebar() {
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   }, [rows, current]);
-
-  useEffect(() => {
-    setHits(null);
-    if (words.length < 2) return;
-    const abort = new AbortController();
-    const timer = setTimeout(() => {
-      void request(`/v1/search?q=${encodeURIComponent(words)}&limit=30`, { signal: abort.signal })
-        .then(async (response) => setHits(toHits(await response.json())))
-        // A server without search answers 404: titles are searched anyway.
-        .catch(() => {});
-    }, SEARCH_DELAY_MS);
-    return () => {
-      clearTimeout(timer);
-      abort.abort();
-    };
-  }, [words]);
 
   const waiting = all.filter((session) => sessionState(session) === "waiting").length;
   return (
@@ -123,17 +97,7 @@ export function Sidebar() {
           <option value="ended">Ended</option>
         </select>
       </div>
-      {hits !== null && hits.length > 0 && (
-        <section class="hits" aria-label="Found in the text">
-          <h3>In the text</h3>
-          {hits.slice(0, 8).map((hit) => (
-            <a key={`${hit.sessionId}#${hit.sequence}`} href={sessionPath(hit.sessionId, hit.sequence)}>
-              <strong dir="auto">{sanitize(hit.title ?? hit.sessionId)}</strong>
-              <span dir="auto">{sanitize(hit.snippet)}</span>
-            </a>
-          ))}
-        </section>
-      )}
+      <TextHits query={query.value.trim()} />
       {rows.length > 0 ? (
         <VirtualList
           rows={rows}
@@ -207,22 +171,3 @@ export function AgentMark({ agent }: { agent: string }) {
     </span>
   );
 }
-
-/** Hits of the search, whatever the server calls the list. */
-function toHits(answer: unknown): readonly Hit[] {
-  const { hits, results } = answer as { hits?: unknown; results?: unknown };
-  const list = Array.isArray(hits) ? hits : Array.isArray(results) ? results : [];
-  return (list as Record<string, unknown>[]).flatMap((hit) => {
-    const { sessionId, sequence, title, snippet } = hit;
-    if (typeof sessionId !== "string") return [];
-    return [
-      {
-        sessionId,
-        sequence: typeof sequence === "number" ? sequence : 1,
-        title: typeof title === "string" ? title : null,
-        snippet: typeof snippet === "string" ? snippet : "",
-      },
-    ];
-  });
-}
-

@@ -213,6 +213,39 @@ describe.skipIf(chromium === undefined)("the inspector", () => {
     await page.waitForSelector(".verdict.good");
   });
 
+  it("shows what every session is doing as it happens", async () => {
+    const page = await open("");
+    const rows: string[] = [];
+    page.on("request", (request) => {
+      const { pathname } = new URL(request.url());
+      if (pathname === "/v1/sessions") rows.push(pathname);
+    });
+    const row = page.locator('.session-row:has-text("Live list")');
+    const started = Date.now();
+    await server.create("live", "Live list", "permission");
+    await row.locator(".state-waiting").waitFor();
+    expect(Date.now() - started).toBeLessThan(5_000 * SLACK);
+    await server.post("/v1/sessions/live/terminate", {});
+    await row.locator(".state-ended").waitFor();
+    // No list was read for that.
+    expect(rows.length).toBeLessThan(2);
+  });
+
+  it("finds words in the text of all sessions, and opens the event", async () => {
+    await server.create("text", "A session with text", "echo the quokka <b>smiles</b>");
+    const page = await open("");
+    await page.keyboard.press("/");
+    await page.keyboard.type("quokka smil");
+    const hits = page.locator(".hits a");
+    await hits.nth(1).waitFor();
+    expect(await texts(page, ".hits a:first-of-type mark")).toEqual(["quokka", "smil"]);
+    expect((await hits.first().innerText()).replaceAll("\n", " ")).toContain("<b>smiles</b>");
+    await shot(page, "search");
+    await hits.first().click();
+    await page.waitForSelector('.titles h2:has-text("A session with text")');
+    expect(new URL(page.url()).hash).toMatch(/^#\d+$/);
+  });
+
   it("exports a transcript that opens without a server", async () => {
     await server.create("export", "Export", "tool");
     const page = await open("sessions/export");

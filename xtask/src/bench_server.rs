@@ -19,6 +19,8 @@ Examples:
   cargo xtask bench-server
   cargo xtask bench-server --overhead                                only the overhead over convert
   cargo xtask bench-server --large-messages                          only large messages
+  cargo xtask bench-server --many-sessions                           1,000 sessions on one connection, 100 readers
+  cargo xtask bench-server --search 1000                             search over 1 GB of sessions
   cargo xtask bench-server --quick                                   a quick test run
   cargo xtask bench-server --base http://127.0.0.1:2468 --pid 1234   a running server
 
@@ -36,6 +38,12 @@ pub(crate) struct Args {
     /// Only send 8 messages of 31 MiB at once, and measure health requests and memory
     #[arg(long, conflicts_with_all = ["base", "overhead"])]
     large_messages: bool,
+    /// Measure only the stream of many sessions, beside that of one session
+    #[arg(long, conflicts_with_all = ["base", "overhead"])]
+    many_sessions: bool,
+    /// Measure only searching a store of this many megabytes, which is written to a temporary folder first
+    #[arg(long, value_name = "MB", conflicts_with_all = ["base", "overhead", "many_sessions"])]
+    search: Option<u64>,
     /// Run a tenth of the work, with unoptimised programs
     #[arg(long)]
     quick: bool,
@@ -58,6 +66,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     if args.large_messages {
         arguments.push("--large-messages");
+    }
+    if args.many_sessions {
+        arguments.push("--many-sessions");
+    }
+    let megabytes = args.search.map(|megabytes| megabytes.to_string());
+    if let Some(megabytes) = &megabytes {
+        arguments.extend(["--search", megabytes]);
     }
     if args.quick {
         arguments.push("--quick");

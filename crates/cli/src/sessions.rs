@@ -1,13 +1,16 @@
 //! `interlingua sessions`: sessions of a running server.
 
+mod export;
 mod follow;
 mod labels;
 mod list;
 mod queue;
+mod search;
 mod secrets;
 mod server_args;
 mod show;
 mod table;
+mod tail_all;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -38,6 +41,9 @@ Examples:
   interlingua sessions reply-permission s1 PERMISSION_ID once
   interlingua sessions list --state waiting
   interlingua sessions tail s1
+  interlingua sessions tail --all
+  interlingua sessions search 'failing test'
+  interlingua sessions export s1 --output s1.html
   interlingua sessions events s1 --json | interlingua check -")]
 pub struct Args {
     #[command(subcommand)]
@@ -158,24 +164,38 @@ Examples:
         #[arg(long)]
         full: bool,
     },
-    /// Follow a session until it ends; reconnects when the connection breaks
+    /// Follow a session until it ends, or all sessions; reconnects when the connection breaks
+    ///
+    /// A session is shown from its start. With --all, the events to come of every session are shown over one connection,
+    /// one line for each event that says something, until the command is stopped (Ctrl-C).
     #[command(after_help = "\
-Example:
-  interlingua sessions tail s1 --json")]
-    Tail {
-        /// Session id
-        #[arg(value_name = "ID")]
-        id: String,
-        /// Show only events after this sequence
-        #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
-        offset: u64,
-        /// With --json, include each event's native payload
-        #[arg(long)]
-        raw: bool,
-        /// Show the complete output of tools
-        #[arg(long)]
-        full: bool,
-    },
+Examples:
+  interlingua sessions tail s1 --json
+  interlingua sessions tail --all
+  interlingua sessions tail --all --label team=core --agent codex
+  interlingua sessions tail --all --from-start --json > events.jsonl")]
+    Tail(TailArgs),
+    /// Search the text of all sessions, newest first
+    ///
+    /// Finds messages, reasoning, tool calls and their results, diffs, requests and errors that have all words, in upper or
+    /// lower case. Words in double quotes must follow each other; `word*` matches the beginnings of words. Exit code 1 if
+    /// nothing is found.
+    #[command(after_help = "\
+Examples:
+  interlingua sessions search timeout handshake
+  interlingua sessions search '\"connection reset\" retr*' --agent codex --since 2026-01-31T00:00:00Z
+  interlingua sessions search panic --limit 100 --json
+
+Show an event that was found:
+  interlingua sessions events ID --offset SEQUENCE-1 --limit 1")]
+    Search(search::SearchArgs),
+    /// Export a session as a file: its events, or a transcript for people
+    #[command(after_help = "\
+Examples:
+  interlingua sessions export s1 > s1.jsonl
+  interlingua sessions export s1 --output s1.html
+  interlingua sessions export s1 --format markdown | less")]
+    Export(export::ExportArgs),
     /// Supply values that a session was created with again, or list those that it waits for
     ///
     /// The server keeps the values of --env and --mcp in memory only. After a restart of the server, a session that was
@@ -268,6 +288,25 @@ Examples:
     },
 }
 
+/// What to follow.
+#[derive(Debug, clap::Args)]
+struct TailArgs {
+    /// Session id
+    #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+    id: Option<String>,
+    #[command(flatten)]
+    all: tail_all::AllArgs,
+    /// Show only events after this sequence
+    #[arg(long, value_name = "SEQUENCE", default_value_t = 0, conflicts_with = "all")]
+    offset: u64,
+    /// With --json, include each event's native payload
+    #[arg(long)]
+    raw: bool,
+    /// Show the complete output of tools
+    #[arg(long, conflicts_with = "all")]
+    full: bool,
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -302,14 +341,13 @@ impl SessionCommands {
                 request.attachments = attach.iter().map(|file| AttachedFile::new(file.to_string_lossy())).collect();
                 self.send(&id, &request, follow.then_some(full)).await
             }
-            Command::Events { raw: true, .. } | Command::Tail { raw: true, .. } if !self.json => {
+            Command::Events { raw: true, .. } | Command::Tail(TailArgs { raw: true, .. }) if !self.json => {
                 bail!("--raw needs --json: the transcript does not show native payloads")
             }
             Command::Events { id, offset, limit, raw, full } => self.events(&id, offset, limit, raw, full).await,
-            Command::Tail { id, offset, raw, full } => {
-                let query = EventQuery::after(offset).include_raw(raw);
-                follow::tail(&self.client, &id, query, self.printer(full)).await
-            }
+            Command::Tail(args) => self.tail(args).await,
+            Command::Search(args) => search::search(&self.client, args, self.json).await,
+            Command::Export(args) => export::export(&self.client, args, self.json).await,
             Command::Secrets { id, env, mcp, stdin } => match secrets::read(&env, mcp.as_deref(), stdin)? {
                 Some(secrets) => secrets::hand_in(&self.client, &id, &secrets, self.json).await,
                 None => secrets::list_missing(&self.client, &id, self.json).await,
@@ -369,6 +407,14 @@ impl SessionCommands {
         };
         let events = self.client.stream_turn(id, message, TurnQuery::held()).await.map_err(client_error)?;
         follow::turn(events, self.printer(full)).await
+    }
+
+    async fn tail(&self, args: TailArgs) -> anyhow::Result<Outcome> {
+        if let Some(id) = &args.id {
+            let query = EventQuery::after(args.offset).include_raw(args.raw);
+            return follow::tail(&self.client, id, query, self.printer(args.full)).await;
+        }
+        tail_all::tail(&self.client, args.all.into_query(args.raw), self.json).await
     }
 
     async fn events(

@@ -36,6 +36,7 @@ mod endpoints;
 mod error;
 mod follow;
 mod frames;
+mod search;
 mod types;
 
 pub use all_events::{AllEventStream, AllEventsQuery};
@@ -44,6 +45,7 @@ pub use error::{ClientError, ProblemDocument};
 pub use follow::{EventStream, Reconnect};
 pub use frames::{FrameStream, TurnStream};
 pub use interlingua_sse::{Event as SseEvent, Frame};
+pub use search::{SearchHit, SearchRequest, SearchResults};
 pub use types::{
     AgentInfo, AgentModels, AttachedFile, CheckReport, CreateSessionRequest, CreatedSession, EventPage, EventQuery,
     ExportFormat, Health, InstallProgress, InstallRequest, InstallState, InstallStatus, MessageRequest, ModeInfo,

@@ -45,6 +45,7 @@ mod request_body;
 mod request_log;
 mod requests;
 mod router;
+mod search;
 mod secrets;
 mod serve;
 mod session_info;

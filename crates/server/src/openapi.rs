@@ -12,8 +12,8 @@ use utoipa::openapi::{Components, OpenApi as Document, RefOr, Schema};
 use utoipa::{Modify, OpenApi, PartialSchema, ToSchema};
 
 use crate::{
-    agents, all_events, check, documents, events, export, health, messages, metrics, problem, ready, requests, secrets,
-    session_list, sessions,
+    agents, all_events, check, documents, events, export, health, messages, metrics, problem, ready, requests, search,
+    secrets, session_list, sessions,
 };
 
 #[derive(OpenApi)]
@@ -45,6 +45,7 @@ use crate::{
         events::list,
         events::follow,
         all_events::follow,
+        search::search,
         export::export,
         check::check,
         requests::reply_question,
@@ -164,7 +165,7 @@ fn add_problems(document: &mut Value) {
                 .and_then(Value::as_array)
                 .is_some_and(|parameters| parameters.iter().any(|parameter| parameter["in"] == "query"));
             let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) else { continue };
-            let reads_store = ["/v1/sessions", "/v1/events"].iter().any(|start| path.starts_with(start));
+            let reads_store = ["/v1/sessions", "/v1/events", "/v1/search"].iter().any(|start| path.starts_with(start));
             let creates = path == "/v1/sessions/{id}" && has_body;
             for (status, when, description) in [
                 ("400", has_body || has_query || path.contains('{'), "The request is invalid"),

@@ -19,7 +19,7 @@ use crate::problem::{handler_panicked, method_not_allowed, not_found};
 use crate::request_body::{discard_unread_body, limit_large_bodies};
 use crate::request_log::log_request;
 use crate::{
-    agents, all_events, check, documents, events, export, health, inspector, messages, metrics, ready, requests,
+    agents, all_events, check, documents, events, export, health, inspector, messages, metrics, ready, requests, search,
     secrets, session_list, sessions,
 };
 
@@ -33,6 +33,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/v1/agents/{agent}/modes", get(agents::modes))
         .route("/v1/agents/{agent}/models", get(agents::models))
         .route("/v1/events/sse", get(all_events::follow))
+        .route("/v1/search", get(search::search))
         .route("/v1/sessions", get(session_list::list))
         .route(
             "/v1/sessions/{id}",

@@ -117,10 +117,10 @@ impl CommitContext<'_> {
         !self.delayed.is_empty()
     }
 
-    /// Replies to the callers that wait for the removal of deleted data.
+    /// Replies to the callers that wait for the removal of deleted data, once it is removed from the search index too.
     pub(crate) fn send_delayed(&mut self) {
-        for reply in self.delayed.drain(..) {
-            reply();
+        if self.has_deleted() {
+            self.notifier.indexer().reply_after_removal(std::mem::take(&mut self.delayed));
         }
     }
 

@@ -11,6 +11,7 @@
 //! memory; the others read from the database. A session without readers and writers costs nothing but its rows.
 //!
 //! [`Store::global_reader`] is a cursor into the events of many sessions, in the order in which they were committed.
+//! [`Store::search`] finds events by the words in their text, with an index that is filled in the background.
 //!
 //! Events are stored as the JSON text that clients receive. The native payload that an event was made from is stored
 //! separately, once for all events of an append that share it, and is inserted only for readers that ask for it. Many
@@ -69,6 +70,7 @@ mod reader;
 mod rebuild;
 mod reserve;
 mod schema;
+mod search;
 mod session;
 mod session_filter;
 mod store;
@@ -88,6 +90,7 @@ pub use global_reader::{GlobalBatch, GlobalReader, GlobalStart};
 pub use message::{Enqueued, MessageId, MessageRecord, MessageState, NewMessage, QueuedMessage};
 pub use options::{Durability, StoreOptions};
 pub use reader::EventReader;
+pub use search::{MAX_QUERY_BYTES, SearchHit, SearchQuery, SearchResults};
 pub use session::{NewSession, Session, SessionChanges, SessionKey, StoredSessionPage, StoredState};
 pub use session_filter::{SessionFilter, SessionState, StateFilter};
 pub use store::{PendingWrite, Store, StoreProbe, StoreStats};

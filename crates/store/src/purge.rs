@@ -4,7 +4,8 @@
 //! are removed in the background, in steps between which other writes are committed: a session may have gigabytes. Then
 //! the database file is shortened by the free pages, and the write-ahead log, which has the old content of pages, is
 //! emptied. `SQLite` overwrites freed parts of pages with zeros (`secure_delete`). The list survives a crash, and the
-//! next process goes on.
+//! next process goes on. The documents of a session in the search index are removed by the thread that fills it (see
+//! `search`), and the caller of a deletion waits for both.
 //!
 //! What remains possible: when `SQLite` divides a full page into two, the unused part of a page may keep a copy of rows
 //! that moved to the other. A small database is rewritten for this reason, a large one is not.

@@ -1,7 +1,7 @@
 //! The store: its public methods.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,15 +14,20 @@ use crate::append_counter::AppendCounter;
 use crate::limits::Limits;
 use crate::notifier::{Notifier, Tail};
 use crate::pool::ReadPool;
+use crate::search::{self, Indexer, IndexerHandle};
 use crate::write::{
     AppendEvents, CancelMessage, CreateSession, DeleteSession, EnqueueMessage, Probe, StoreWrite, UpdateSession,
 };
 use crate::writer::Writer;
 use crate::{
     Append, Batch, Enqueued, EventReader, GlobalReader, GlobalStart, MessageId, MessageRecord, NewMessage, NewSession,
-    OpenError, QueuedMessage, RawPayloads, ReadLimits, Session, SessionChanges, SessionFilter, SessionKey, StoreError,
-    StoreOptions, StoredSessionPage, StoredState, database, events, message, schema, session,
+    OpenError, QueuedMessage, RawPayloads, ReadLimits, SearchQuery, SearchResults, Session, SessionChanges,
+    SessionFilter, SessionKey, StoreError, StoreOptions, StoredSessionPage, StoredState, database, events, message,
+    schema, session,
 };
+
+/// How long a search waits for the index to be complete.
+const INDEX_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The durable log of sessions and events. Cloning it copies a pointer.
 ///
@@ -41,6 +46,7 @@ struct Shared {
     limits: Limits,
     counter: AppendCounter,
     store_id: u32,
+    search_file: PathBuf,
     _lock: crate::lock::DirLock,
 }
 
@@ -100,11 +106,18 @@ impl Store {
         let open_error = |source| OpenError::from_sqlite(&database.file, source);
         let counter = AppendCounter::load(&database.connection).map_err(open_error)?;
         let store_id = schema::load_store_id(&database.connection).map_err(open_error)?;
-        let notifier = Arc::new(Notifier::new(counter.last()));
+        let (handle, commands) = IndexerHandle::new();
+        let notifier = Arc::new(Notifier::new(counter.last(), handle.clone()));
         let pool = ReadPool::new(database.file.clone());
-        let writer = Writer::start(database, Arc::clone(&notifier))?;
+        let (feed, is_reserve_released) = (Arc::clone(notifier.global()), database.reserve.is_released());
+        let indexer = Indexer::start(handle, commands, &database.file, store_id, feed, is_reserve_released);
+        let indexer = indexer.map_err(|source| OpenError::Directory { path: data_dir.to_owned(), source })?;
+        let search_file = search::search_file(&database.file);
+        let writer = Writer::start(database, Arc::clone(&notifier), indexer)?;
         let limits = Limits::new(&options);
-        Ok(Self { shared: Arc::new(Shared { pool, writer, notifier, limits, counter, store_id, _lock: lock }) })
+        Ok(Self {
+            shared: Arc::new(Shared { pool, writer, notifier, limits, counter, store_id, search_file, _lock: lock }),
+        })
     }
 
     /// Creates a session.
@@ -306,6 +319,20 @@ impl Store {
         }
         let subscription = self.shared.notifier.global().subscribe();
         Ok(GlobalReader::new(self.clone(), self.shared.store_id, subscription, start, filter, raw))
+    }
+
+    /// Searches the text of all events. The index is filled after events are durable; a search waits a short time for
+    /// what it lacks.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn search(&self, query: SearchQuery) -> Result<SearchResults, StoreError> {
+        let last = self.shared.notifier.global().last();
+        let is_complete = self.shared.notifier.indexer().wait_for(last, INDEX_TIMEOUT).await;
+        let file = self.shared.search_file.clone();
+        let results = self.shared.pool.read(move |connection| search::search(connection, &file, &query)).await?;
+        Ok(SearchResults { is_complete: results.is_complete && is_complete, ..results })
     }
 
     pub(crate) fn pool(&self) -> &ReadPool {

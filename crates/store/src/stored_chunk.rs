@@ -97,7 +97,7 @@ pub(crate) fn decode_payloads(encoded: &[u8], events: &str) -> Result<String, Da
 }
 
 /// Compresses bytes; `None` if that is not worth it.
-fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
     if !(MIN_COMPRESSED_BYTES..=MAX_COMPRESSED_BYTES).contains(&bytes.len()) {
         return None;
     }
@@ -105,7 +105,8 @@ fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
     (compressed.len() <= bytes.len() / 4 * 3).then_some(compressed)
 }
 
-fn decompress(compressed: &[u8]) -> Option<Vec<u8>> {
+/// Decompresses what [`compress`] made; `None` if it is something else.
+pub(crate) fn decompress(compressed: &[u8]) -> Option<Vec<u8>> {
     let size = u32::from_le_bytes(*compressed.first_chunk()?);
     // Checked before the memory is allocated.
     let is_plausible = usize::try_from(size).is_ok_and(|size| size <= MAX_COMPRESSED_BYTES);

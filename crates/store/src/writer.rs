@@ -10,6 +10,7 @@ use crate::database::OpenDatabase;
 use crate::group_commit::{self, CommitContext, Job, WriteJob};
 use crate::notifier::Notifier;
 use crate::purge::Purge;
+use crate::search::Indexer;
 use crate::write::StoreWrite;
 use crate::{OpenError, StoreError, StoreStats, log_marker, wal_checkpoint};
 
@@ -26,7 +27,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(database: OpenDatabase, notifier: Arc<Notifier>) -> Result<Self, OpenError> {
+    pub(crate) fn start(database: OpenDatabase, notifier: Arc<Notifier>, indexer: Indexer) -> Result<Self, OpenError> {
         let OpenDatabase { mut connection, file, reserve } = database;
         let checkpoint_thread = wal_checkpoint::start(&mut connection, &file, reserve.is_released())?;
         let purge = Purge::resume(&connection).map_err(|source| OpenError::Database { path: file.clone(), source })?;
@@ -41,7 +42,7 @@ impl Writer {
                     stats: StoreStats::default(),
                     delayed: Vec::new(),
                 };
-                run_writer(connection, queue, purge, context, &stats);
+                run_writer(connection, queue, purge, context, indexer, &stats);
                 if checkpoint_thread.join().is_err() {
                     tracing::error!("the checkpoint thread of the store panicked");
                 }
@@ -89,6 +90,7 @@ fn run_writer(
     mut queue: Jobs,
     mut purge: Purge,
     mut context: CommitContext<'_>,
+    indexer: Indexer,
     stats: &Mutex<StoreStats>,
 ) {
     context.reserve.fill();
@@ -108,6 +110,8 @@ fn run_writer(
         run_purge_step(&mut connection, &mut purge, &mut context);
     }
     context.send_delayed();
+    // It reads the database.
+    indexer.stop();
     match log_marker::end_log(&connection, log_marker::CLOSE_TIMEOUT) {
         Ok(true) => {}
         Ok(false) => tracing::warn!("the write-ahead log was not emptied, because the database is still being read"),

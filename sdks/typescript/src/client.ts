@@ -3,7 +3,14 @@
  *
  * @module
  */
-export { Interlingua, type CreateSessionOptions, type InstallOptions, type SessionFilter } from "./interlingua.js";
+export {
+  Interlingua,
+  type CreateSessionOptions,
+  type InstallOptions,
+  type SearchOptions,
+  type SessionFilter,
+} from "./interlingua.js";
+export { AllEvents, type AllEventsOptions } from "./all-events.js";
 export { Session, type History, type HistoryOptions } from "./session.js";
 export { Turn, type AsyncReply, type RequestContext, type SendOptions, type TurnResult } from "./turn.js";
 export type { EventOptions } from "./follow.js";

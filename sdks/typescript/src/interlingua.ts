@@ -9,12 +9,15 @@ import type {
   ModeInfo,
   ModeList,
   ModelList,
+  SearchResults,
   SessionInfo,
   SessionList,
 } from "./generated/types.js";
 import { sleep } from "./abort.js";
+import { AllEvents, type AllEventsOptions } from "./all-events.js";
 import { InterlinguaError, ProtocolError } from "./errors.js";
 import { newId } from "./ids.js";
+import { labelParameters } from "./labels.js";
 import { Session } from "./session.js";
 import { type CallOptions, type ConnectOptions, segment, Transport } from "./transport.js";
 
@@ -35,6 +38,15 @@ export interface SessionFilter extends CallOptions {
   since?: Date | undefined;
   /** Text of the id, the title or the directory. */
   search?: string | undefined;
+}
+
+/** What limits a search. */
+export interface SearchOptions extends CallOptions {
+  agent?: string | undefined;
+  /** Only events since. */
+  since?: Date | undefined;
+  /** Maximum number of results, 200 at most: 20 if absent. */
+  limit?: number | undefined;
 }
 
 /** A session to create. */
@@ -123,8 +135,8 @@ export class Interlingua {
 
   /** All sessions that fit, newest first. Reads them page by page. */
   async *sessions(filter: SessionFilter = {}): AsyncGenerator<SessionInfo, void, void> {
-    const { agent, state, labels = {}, directory, since, search, signal } = filter;
-    const label = Object.entries(labels).map(([name, value]) => (value === null ? name : `${name}=${value}`));
+    const { agent, state, labels, directory, since, search, signal } = filter;
+    const label = labelParameters(labels);
     let cursor: string | undefined;
     do {
       const page: SessionList = await this.#transport.json("GET", "/v1/sessions", {
@@ -135,6 +147,20 @@ export class Interlingua {
       yield* page.sessions;
       cursor = page.nextCursor ?? undefined;
     } while (cursor !== undefined);
+  }
+
+  /** Follows the events of all sessions over one connection, or of those that fit. */
+  allEvents(options: AllEventsOptions = {}): AllEvents {
+    return new AllEvents(this.#transport, options);
+  }
+
+  /**
+   * Finds events by the words in their text, newest first. All words must occur; words in double quotes must follow each
+   * other, and `word*` matches the beginnings of words.
+   */
+  search(text: string, { agent, since, limit, signal }: SearchOptions = {}): Promise<SearchResults> {
+    const query = { q: text, agent, since: since?.getTime(), limit };
+    return this.#transport.json("GET", "/v1/search", { query, signal, repeatable: true });
   }
 
   /** Creates a session. The agent is started by the first message. */

@@ -26,9 +26,15 @@ export class SseDecoder {
   #dataLength = 0;
   #event: string | undefined;
   #id: string | undefined;
+  #lastEventId: string | undefined;
 
   constructor(maxLength = MAX_FRAME_LENGTH) {
     this.#maxLength = maxLength;
+  }
+
+  /** The `id` of the last complete frame that had one, with data or without. */
+  get lastEventId(): string | undefined {
+    return this.#lastEventId;
   }
 
   /** Decodes the next bytes and returns the frames that they complete. */
@@ -96,6 +102,7 @@ export class SseDecoder {
     this.#data = [];
     this.#dataLength = 0;
     this.#event = undefined;
+    this.#lastEventId = this.#id;
     return frame;
   }
 }

@@ -7,8 +7,14 @@ import { causeText, type Transport } from "./transport.js";
 /** How often a frame that is not JSON is requested again. */
 const MAX_DAMAGED_FRAMES = 3;
 
+/** Frames that have arrived together, and the position after them. */
+interface Frames {
+  frames: SseFrame[];
+  position: string | undefined;
+}
+
 /** Reads the frames of one answer. Cancels its body when the consumer stops. */
-async function* readFrames(response: Response, idleTimeoutMs: number, signal?: AbortSignal): AsyncGenerator<SseFrame[]> {
+async function* readFrames(response: Response, idleTimeoutMs: number, signal?: AbortSignal): AsyncGenerator<Frames> {
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const decoder = new SseDecoder();
   let idle = false;
@@ -37,7 +43,7 @@ async function* readFrames(response: Response, idleTimeoutMs: number, signal?: A
       if (chunk.done) return;
       const frames = decoder.push(chunk.value);
       // An empty list tells that the connection is alive.
-      yield frames;
+      yield { frames, position: decoder.lastEventId };
     }
   } finally {
     clearTimeout(timer);
@@ -57,6 +63,8 @@ export interface ReconnectOptions<T> {
    * Takes a frame, with its data as JSON, and advances the position. `undefined` skips the frame.
    */
   accept: (data: unknown, frame: SseFrame) => T | undefined;
+  /** Takes the position of the stream, which the server also sends without an event. */
+  position?: (id: string) => void;
   /** Whether the value that was accepted last is the end. */
   ended: () => boolean;
 }
@@ -76,7 +84,7 @@ export async function* reconnecting<T>(options: ReconnectOptions<T>): AsyncGener
       const response = await open();
       if (response === null) return;
       deadline.reset();
-      for await (const frames of readFrames(response, transport.idleTimeoutMs, signal)) {
+      for await (const { frames, position } of readFrames(response, transport.idleTimeoutMs, signal)) {
         deadline.reset();
         for (const frame of frames) {
           const data = parseFrame(frame);
@@ -91,6 +99,7 @@ export async function* reconnecting<T>(options: ReconnectOptions<T>): AsyncGener
           yield value;
           if (ended()) return;
         }
+        if (position !== undefined) options.position?.(position);
       }
     } catch (error) {
       signal?.throwIfAborted();

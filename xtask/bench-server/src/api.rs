@@ -1,7 +1,7 @@
 //! The API calls that are measured.
 
 use anyhow::Result;
-use interlingua_client::{Client, CreateSessionRequest, EventQuery, MessageRequest};
+use interlingua_client::{AllEventsQuery, Client, CreateSessionRequest, EventQuery, MessageRequest};
 use reqwest::Method;
 
 use crate::follower::Follower;
@@ -55,6 +55,12 @@ impl Api {
         let path = format!("/v1/sessions/{id}/events?offset={offset}&limit={limit}");
         self.client.execute(self.client.request(Method::GET, &path)).await?.bytes().await?;
         Ok(())
+    }
+
+    /// Follows the events of all sessions after a cursor; from the start if it is empty.
+    pub(crate) async fn follow_all(&self, cursor: &str) -> Result<Follower> {
+        let query = AllEventsQuery::default().cursor(Some(cursor.to_owned()).filter(|cursor| !cursor.is_empty()));
+        Ok(Follower::new(self.client.all_event_frames(&query).await?.into_response()))
     }
 
     pub(crate) async fn follow(&self, id: &str, offset: u64) -> Result<Follower> {

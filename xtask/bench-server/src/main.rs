@@ -8,6 +8,7 @@ mod api;
 mod follower;
 mod large_messages;
 mod long_recording;
+mod many_sessions;
 mod memory;
 mod metrics;
 mod overhead;
@@ -15,6 +16,7 @@ mod process;
 mod reading;
 mod report;
 mod round;
+mod search;
 mod turns;
 
 use std::path::{Path, PathBuf};
@@ -41,6 +43,8 @@ Examples:
   cargo xtask bench-server
   cargo xtask bench-server --overhead
   cargo xtask bench-server --large-messages
+  cargo xtask bench-server --many-sessions
+  cargo xtask bench-server --search 1000
   cargo xtask bench-server --base http://127.0.0.1:2468 --pid $(pgrep -x interlingua)"
 )]
 struct Args {
@@ -68,6 +72,12 @@ struct Args {
     /// Only measure 8 messages of 31 MiB at once: latency of health requests, and memory
     #[arg(long, conflicts_with_all = ["base", "overhead"])]
     large_messages: bool,
+    /// Only measure the stream of many sessions, beside that of one session
+    #[arg(long, conflicts_with_all = ["base", "overhead"])]
+    many_sessions: bool,
+    /// Only measure searching a store of this many megabytes, which is written first
+    #[arg(long, value_name = "MB", conflicts_with_all = ["base", "overhead", "many_sessions"])]
+    search: Option<u64>,
     /// Do a tenth of the work: a test that it works, not a measurement
     #[arg(long)]
     quick: bool,
@@ -96,6 +106,28 @@ async fn run(args: Args) -> Result<()> {
     raise_file_limit()?;
     let token = args.token.or_else(|| std::env::var("INTERLINGUA_TOKEN").ok());
     let load_before = load_average()?;
+    if let Some(megabytes) = args.search {
+        let program = args.server.map_or_else(|| find_sibling("interlingua"), Ok)?;
+        let folder = tempfile::tempdir()?;
+        let metrics = search::measure(&program, folder.path(), megabytes * 1_000_000).await?;
+        report::print_search(&metrics);
+        report::print_load(&format!("{load_before} before, {} after", load_average()?), args.quick);
+        return Ok(());
+    }
+    if args.many_sessions {
+        let program = args.server.map_or_else(|| find_sibling("interlingua"), Ok)?;
+        let scale = if args.quick { many_sessions::Scale::quick() } else { many_sessions::Scale::full() };
+        let mut rounds = Vec::new();
+        for number in 1..=args.rounds {
+            eprintln!("round {number} of {}", args.rounds);
+            let server = Server::start(&program).await?;
+            rounds.push(many_sessions::measure(&api::Api::new(&server.base, None)?, scale).await?);
+            server.stop().await?;
+        }
+        report::print_fan_out(many_sessions::FanOut::median(&mut rounds), scale, rounds.len());
+        report::print_load(&format!("{load_before} before, {} after", load_average()?), args.quick);
+        return Ok(());
+    }
     let scale = if args.quick { round::Scale::quick() } else { round::Scale::full() };
     let (mut rounds, mut comparisons, mut large) = (Vec::new(), Vec::new(), Vec::new());
     for number in 1..=args.rounds {

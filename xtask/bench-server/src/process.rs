@@ -24,7 +24,7 @@ pub(crate) struct Server {
     /// Time from its start to its first answer.
     pub(crate) start: Duration,
     child: Child,
-    _folder: TempDir,
+    _folder: Option<TempDir>,
 }
 
 impl Server {
@@ -35,6 +35,16 @@ impl Server {
     /// Starts a server that finds its agents in a folder.
     pub(crate) async fn start_with_agents(program: &Path, agents: Option<&Path>) -> Result<Self> {
         let folder = tempfile::tempdir()?;
+        let server = Self::spawn(program, agents, folder.path()).await?;
+        Ok(Self { _folder: Some(folder), ..server })
+    }
+
+    /// Starts a server with a data folder that exists.
+    pub(crate) async fn start_in(program: &Path, data_dir: &Path) -> Result<Self> {
+        Self::spawn(program, None, data_dir).await
+    }
+
+    async fn spawn(program: &Path, agents: Option<&Path>, data_dir: &Path) -> Result<Self> {
         // The system does not assign the same port twice in a row, so it is still free when the server binds it.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let mut command = Command::new(program);
@@ -46,7 +56,7 @@ impl Server {
         let start = Instant::now();
         let mut child = command
             .args(["server", "--no-token", "--log", "warn", "--port", &address.port().to_string(), "--data-dir"])
-            .arg(folder.path())
+            .arg(data_dir)
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())
             .kill_on_drop(true)
@@ -62,7 +72,7 @@ impl Server {
             }
             sleep(HEALTH_POLL_INTERVAL).await;
         }
-        Ok(Self { base, start: start.elapsed(), child, _folder: folder })
+        Ok(Self { base, start: start.elapsed(), child, _folder: None })
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use crate::many_sessions::{FanOut, Scale};
 use crate::metrics::{Latency, Metrics};
 use crate::overhead::Overhead;
+use crate::search::SearchMetrics;
 
 /// Prints the metrics, with their targets.
 pub(crate) fn print_metrics(metrics: &Metrics, rounds: usize) {
@@ -45,6 +47,34 @@ pub(crate) fn print_overhead(comparisons: &[Overhead], rounds: usize) {
         let (events, ratio) = (comparison.events, comparison.ratio());
         println!("{agent:<10} {events:>8} {convert:>16} {server:>16} {ratio:>7.2}  {recording}");
     }
+}
+
+/// Prints the speed of the stream of many sessions beside that of one.
+pub(crate) fn print_fan_out(fan_out: FanOut, scale: Scale, rounds: usize) {
+    let Scale { sessions, readers } = scale;
+    println!("events per second that reach {readers} readers together; median of {rounds}");
+    println!("{:<44}{:.0}/s", format!("{sessions} turns of one session"), fan_out.one_session);
+    println!("{:<44}{:.0}/s", format!("{sessions} sessions with one turn each"), fan_out.many_sessions);
+    println!("{:<44}{:.2}", "ratio", fan_out.many_sessions / fan_out.one_session);
+    println!("{:<44}{:.0}/s", "one reader, all stored events", fan_out.stored);
+}
+
+/// Prints the speed of searching, with its target.
+pub(crate) fn print_search(metrics: &SearchMetrics) {
+    let megabytes = |bytes: u64| bytes / 1_000_000;
+    let percentiles = |latency: Latency| format!("{} (p99 {})", millis(latency.p50), millis(latency.p99));
+    println!(
+        "search over {} MB in {} sessions; index of {} MB, made in {:.0} s",
+        megabytes(metrics.store_bytes),
+        metrics.sessions,
+        megabytes(metrics.index_bytes),
+        metrics.indexing.as_secs_f64()
+    );
+    for (kind, latency) in &metrics.searches {
+        println!("{kind:<32}{}", percentiles(*latency));
+    }
+    println!("{:<32}{:<30}< 30 ms", "all searches, p50", percentiles(metrics.all));
+    println!("{:<32}{}", "delete a session, p50", percentiles(metrics.delete));
 }
 
 /// Prints the load of the machine during the measurement.

@@ -1,6 +1,6 @@
 //! Following a session or a turn.
 
-use interlingua_client::{Client, ClientError, EventQuery, TurnStream};
+use interlingua_client::{Client, ClientError, EventQuery, Reconnect, TurnStream};
 use interlingua_schema::{EventData, TurnStatus};
 
 use super::server_args::client_error;
@@ -15,18 +15,22 @@ pub(super) async fn tail(
     mut printer: Printer,
 ) -> anyhow::Result<Outcome> {
     let events = client.follow_events(session, query).await.map_err(client_error)?;
-    let mut events = events.on_reconnect(|reconnect| {
-        let cause = match reconnect.cause {
-            ClientError::BrokenStream { .. } | ClientError::Transport { .. } => "connection lost".to_owned(),
-            cause => cause.to_string(),
-        };
-        eprintln!("{cause}; reconnecting in {} ms", reconnect.delay.as_millis());
-    });
+    let mut events = events.on_reconnect(report_reconnect);
     while let Some(event) = events.next().await.map_err(client_error)? {
         printer.print(&event)?;
     }
     printer.finish()?;
     Ok(Outcome::Success)
+}
+
+/// Tells the user that the connection broke.
+#[allow(clippy::needless_pass_by_value, reason = "the signature of the callback")]
+pub(super) fn report_reconnect(reconnect: Reconnect<'_>) {
+    let cause = match reconnect.cause {
+        ClientError::BrokenStream { .. } | ClientError::Transport { .. } => "connection lost".to_owned(),
+        cause => cause.to_string(),
+    };
+    eprintln!("{cause}; reconnecting in {} ms", reconnect.delay.as_millis());
 }
 
 /// Prints the events of one turn.

@@ -2,6 +2,7 @@
 
 mod agent_cleanup;
 mod listening;
+mod many_sessions;
 mod offline;
 mod run_interrupt;
 mod server_access;

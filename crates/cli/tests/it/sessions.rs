@@ -30,7 +30,7 @@ fn stderr(output: &Output) -> String {
 
 /// Checks that these are universal events that break no rule. Returns their types.
 #[track_caller]
-fn check_events(events: &str) -> Vec<String> {
+pub(crate) fn check_events(events: &str) -> Vec<String> {
     let mut checker = interlingua_schema::Checker::new();
     let mut types = Vec::new();
     for line in events.lines() {
@@ -42,15 +42,15 @@ fn check_events(events: &str) -> Vec<String> {
 }
 
 /// A running server. It is killed when dropped.
-struct Server {
+pub(crate) struct Server {
     process: Child,
     endpoint: String,
-    data_dir: TempDir,
+    pub(crate) data_dir: TempDir,
     log: BufReader<ChildStderr>,
 }
 
 impl Server {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::start_in(TempDir::new().unwrap(), "0", &[])
     }
 
@@ -74,19 +74,19 @@ impl Server {
         self.endpoint.rsplit(':').next().unwrap()
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = interlingua();
         command.args(["sessions", "--endpoint", &self.endpoint]).args(arguments).env("INTERLINGUA_TOKEN", TOKEN);
         command
     }
 
-    fn sessions(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn sessions(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().unwrap()
     }
 
     /// Runs a command that must succeed. Returns its output.
     #[track_caller]
-    fn ok(&self, arguments: &[&str]) -> String {
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         let output = self.sessions(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
         stdout(&output)

@@ -1,6 +1,7 @@
 //! What the attributes at the handlers cannot say: shared schemas and enumerations, id patterns, examples, and the
 //! events of a stream.
 
+use interlingua_store::MAX_QUERY_BYTES;
 use serde_json::{Map, Value, json};
 
 /// Name of the extension that has the schema of one event of a `text/event-stream`. `OpenAPI` 3.2 calls it `itemSchema`.
@@ -122,13 +123,14 @@ fn add_schemas(document: &mut Value) {
 }
 
 /// Properties that are described by a schema of their own.
-pub(super) const PROPERTIES: [(&str, &str, &str); 6] = [
+pub(super) const PROPERTIES: [(&str, &str, &str); 7] = [
     ("CreateSession", "agent", "AgentId"),
     ("CreateSession", "permissionMode", "PermissionMode"),
     ("UpdateSession", "permissionMode", "PermissionMode"),
     ("SessionInfo", "agent", "AgentId"),
     ("SessionInfo", "permissionMode", "PermissionMode"),
     ("SessionInfo", "lastTurnStatus", "TurnStatus"),
+    ("SearchHit", "agent", "AgentId"),
 ];
 
 fn replace_properties(document: &mut Value) {
@@ -178,8 +180,11 @@ fn refine_operations(document: &mut Value) {
             let responses = operation.get_mut("responses").and_then(Value::as_object_mut);
             for response in responses.into_iter().flat_map(Map::values_mut) {
                 if let Some(stream) = response.pointer_mut("/content/text~1event-stream") {
-                    stream[ITEM_SCHEMA] = json!({ "$ref": "#/components/schemas/UniversalEvent" });
-                    stream["example"] = "id: 1\ndata: {\"event_id\":\"evt_1\",\"sequence\":1,…}\n\n".into();
+                    // What a schema of a stream describes is not settled: the text, or each event.
+                    *stream = json!({
+                        ITEM_SCHEMA: { "$ref": "#/components/schemas/UniversalEvent" },
+                        "example": "id: 1\ndata: {\"event_id\":\"evt_1\",\"sequence\":1,…}\n\n",
+                    });
                 }
             }
         }
@@ -198,6 +203,10 @@ fn refine_parameter(path: &str, parameter: &mut Value) {
         parameter["schema"] = json!({
             "type": "string", "minLength": 1, "maxLength": 128, "pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$",
         });
+    }
+    if place == "query" && name == "q" && path == "/v1/search" {
+        parameter["schema"] = json!({ "type": "string", "minLength": 1, "maxLength": MAX_QUERY_BYTES });
+        parameter["example"] = "failing test".into();
     }
     if name == "agent" && (place == "path" || place == "query") {
         parameter["schema"] = json!({ "$ref": "#/components/schemas/AgentId" });

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use interlingua_client::{
     AllEventsQuery, AttachedFile, Client, ClientError, CreateSessionRequest, EventQuery, ExportFormat, InstallRequest,
-    MessageRequest, PermissionAnswer, SecretsRequest, SessionQuery, TurnQuery, UpdateSessionRequest,
+    MessageRequest, PermissionAnswer, SearchRequest, SecretsRequest, SessionQuery, TurnQuery, UpdateSessionRequest,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -47,6 +47,7 @@ async fn call_every_method(client: &Client) -> Result<(), ClientError> {
     assert_eq!(unknown.problem().unwrap().kind(), "question_not_found");
     let unknown = client.reject_question("s", "q").await.unwrap_err();
     assert_eq!(unknown.problem().unwrap().details, Some(json!({ "questionId": "q" })));
+    client.search(&SearchRequest::new("hi")).await?;
     let mut events = client.follow_all_events(AllEventsQuery::default()).await?;
     events.next().await?;
     client.terminate("s").await?;

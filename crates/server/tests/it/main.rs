@@ -15,6 +15,7 @@ mod export;
 mod inspector;
 mod load;
 mod messages;
+mod search;
 mod secrets;
 mod session_info;
 mod shutdown;

@@ -12,4 +12,5 @@ mod messages;
 mod model;
 mod open;
 mod readers;
+mod search;
 mod session_list;

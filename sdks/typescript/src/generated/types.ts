@@ -803,6 +803,22 @@ export interface Retry {
 /** The author of an item. */
 export type Role = "user" | "assistant" | "system" | "tool" | (string & {});
 
+/** An event that was found. */
+export interface SearchHit {
+  /** Agent id of the session. */
+  agent: AgentId;
+  /** `sequence` of the event in its session. */
+  sequence: number;
+  /** Id of the session. */
+  sessionId: string;
+  /** The place of the text with most of the words, on one line. */
+  snippet: string;
+  /** Time of the event in milliseconds since 1970. */
+  time: number;
+  /** Title of the session. */
+  title: string | null;
+}
+
 /** A search in file contents or file names. */
 export interface SearchInput {
   /** Pattern of the files to search. Omitted if the call does not have it. */
@@ -813,6 +829,15 @@ export interface SearchInput {
   path?: string | null;
   /** The text or pattern to find. */
   query: string;
+}
+
+/** Events whose text has the words that were searched for, newest first. */
+export interface SearchResults {
+  /** Whether everything that was stored before the request was searched. False while the server indexes a large store. */
+  complete: boolean;
+  /** Whether there are more results than `limit`. */
+  hasMore: boolean;
+  results: SearchHit[];
 }
 
 /** What a search looks at. */

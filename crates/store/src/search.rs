@@ -1,0 +1,85 @@
+//! Full-text search over the stored events.
+//!
+//! The index is a database of its own, `search.db`, beside the store. A thread of its own fills it, after events are
+//! durable and when the writer pauses, so that no append waits for it. It reads the events as any reader of many
+//! sessions does, and stores its position with what it has indexed: after a crash it continues there. The index has
+//! nothing that the store does not have. If it is damaged, or was written by another version, it is made again.
+//!
+//! A *document* is the text of one event, or a piece of a long one ([`text`]). Words are found in documents; results are
+//! ordered from the newest to the oldest.
+
+mod database;
+mod documents;
+mod index;
+mod indexer;
+mod query;
+mod snippet;
+mod text;
+mod words;
+
+pub(crate) use database::search_file;
+pub(crate) use indexer::{Indexer, IndexerHandle};
+pub(crate) use query::search;
+
+use interlingua_schema::{SessionId, Timestamp};
+
+/// Maximum size of the text of a query.
+pub const MAX_QUERY_BYTES: usize = 1024;
+
+/// What to search for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SearchQuery {
+    /// Words that must all occur in the text of an event, in upper or lower case. Words in double quotes must follow each
+    /// other; `word*` matches the beginnings of words. Other characters have no meaning. Without a word nothing is found.
+    pub text: String,
+    /// Only sessions with this agent.
+    pub agent: Option<String>,
+    /// Only events since this time.
+    pub since: Option<Timestamp>,
+    /// Maximum number of results.
+    pub limit: usize,
+}
+
+impl SearchQuery {
+    /// A search for at most this number of events with a text.
+    #[must_use]
+    pub fn new(text: impl Into<String>, limit: usize) -> Self {
+        Self { text: text.into(), limit, ..Self::default() }
+    }
+
+    interlingua_schema::setters! {
+        pub agent: Option<String>,
+        pub since: Option<Timestamp>,
+    }
+}
+
+/// An event that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SearchHit {
+    /// Id of its session.
+    pub session_id: SessionId,
+    /// Agent of the session.
+    pub agent: String,
+    /// Title of the session, if it has one.
+    pub title: Option<String>,
+    /// Sequence of the event.
+    pub sequence: u64,
+    /// Time of the event.
+    pub time: Timestamp,
+    /// The place in its text where the words are, on one line.
+    pub snippet: String,
+}
+
+/// Events that were found, newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SearchResults {
+    /// The events.
+    pub hits: Vec<SearchHit>,
+    /// Whether there are more than the limit.
+    pub has_more: bool,
+    /// Whether everything that was stored before the search was searched. False while a large store is being indexed.
+    pub is_complete: bool,
+}
