@@ -2,18 +2,21 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use interlingua_convert::{
     Conversion, ConversionOptions, ConversionStats, UnparsedReason, convert_log, convert_log_to_writer, converter_for,
 };
 use interlingua_envelope::{EnvelopeLine, Projector};
+use interlingua_history::{EventSinkFn, LineSink};
 use interlingua_schema::{EventData, UniversalEvent};
 use interlingua_wirelog::Reader;
 use serde::Serialize;
 
 use crate::Outcome;
 use crate::agent_log;
+use crate::history::{self, History};
 use crate::output::Output;
 
 /// Maximum number of reasons that `--strict` lists.
@@ -66,6 +69,9 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let given = agent_log::parse_agent(args.agent.as_deref())?;
     let output = Output::new();
     let file = args.file.as_str();
+    if given.is_none() && history::is_history(file)? {
+        return convert_history(args, output);
+    }
     let cannot_read = || format!("cannot read {file}");
     let mut reader = Reader::new(agent_log::open(file, &output)?).with_context(cannot_read)?;
     let agent = agent_log::resolve_agent(file, &mut reader, given)?;
@@ -88,6 +94,28 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         eprint!("{}", unparsed_report(file, stats));
     }
     Ok(Outcome::issues_if(args.strict && stats.unparsed > 0))
+}
+
+/// Converts the sessions of a history.
+fn convert_history(args: &Args, output: Output) -> anyhow::Result<Outcome> {
+    let mut history = History::open(Path::new(&args.file))?;
+    let mut writer = LineWriter { output, is_pretty: args.pretty, line: Vec::new() };
+    for session in std::mem::take(&mut history.sessions) {
+        if args.envelope {
+            let mut projector = Projector::new(session.agent());
+            let mut write = EventSinkFn::new(|event| writer.write_projection(&mut projector, &event));
+            history.convert(&session, false, &mut write)?;
+            projector
+                .finish()
+                .try_for_each(|completion| writer.write_envelope(&EnvelopeLine::Completion(completion)))?;
+        } else if args.pretty {
+            history.convert(&session, args.raw, &mut EventSinkFn::new(|event| writer.write_pretty(&event)))?;
+        } else {
+            history.convert(&session, args.raw, &mut LineSink::new(&mut writer.output))?;
+        }
+    }
+    writer.output.flush()?;
+    Ok(history::outcome(&history.report, args.strict))
 }
 
 /// Lists why payloads could not be parsed completely, most frequent reason first.

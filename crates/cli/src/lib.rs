@@ -9,6 +9,7 @@ pub mod audit;
 pub mod check;
 pub mod convert;
 mod data_dir;
+mod history;
 mod mock_args;
 mod output;
 mod printer;

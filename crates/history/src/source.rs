@@ -1,0 +1,113 @@
+//! Finds the sessions of a path, and converts them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::claude::{self, ClaudeReader};
+use crate::record_reader::RecordReader;
+use crate::session::{HistoryFormat, HistorySession};
+use crate::{ConvertOptions, HistoryError, HistoryReport, HistorySink};
+
+/// Maximum number of lines that are read to detect the format of a file.
+const MAX_DETECTION_LINES: usize = 20;
+/// Maximum depth of folders below a root.
+const MAX_DEPTH: usize = 12;
+
+/// The format of a file; `None` if it is not a history.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn detect_format(path: &Path) -> Result<Option<HistoryFormat>, HistoryError> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let mut reader = RecordReader::open(path)?;
+    for _ in 0..MAX_DETECTION_LINES {
+        let Some(record) = reader.next()? else { break };
+        let Ok(record) = record.text else { continue };
+        if claude::is_line(&record) {
+            return Ok(Some(HistoryFormat::ClaudeLines));
+        }
+    }
+    let _ = name;
+    Ok(None)
+}
+
+/// Reads the sessions of agents.
+#[derive(Debug, Default)]
+pub struct HistoryReader {
+    claude: ClaudeReader,
+}
+
+impl HistoryReader {
+    /// A reader.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The sessions of a file, or of all histories below a folder, oldest first. Sub-agents are part of their sessions.
+    ///
+    /// # Errors
+    /// If a folder cannot be read. A file that cannot be read is in the report.
+    pub fn sessions(&self, path: &Path, report: &mut HistoryReport) -> Result<Vec<HistorySession>, HistoryError> {
+        let mut sessions = Vec::new();
+        let mut files = Vec::new();
+        if path.is_dir() {
+            list_files(path, 0, &mut files)?;
+        } else {
+            files.push(path.to_owned());
+        }
+        for file in files {
+            match describe(&file) {
+                Ok(found) => sessions.extend(found),
+                Err(error) => report.add_problem(&file, None, error.to_string()),
+            }
+        }
+        sessions.sort_by(|a, b| (a.started_at, &a.native_session_id).cmp(&(b.started_at, &b.native_session_id)));
+        Ok(sessions)
+    }
+
+    /// Converts one session with its sub-agents.
+    ///
+    /// # Errors
+    /// If the history cannot be read, or the events cannot be written. A damaged record is no error, but an
+    /// `agent.unparsed` event, and in the report.
+    pub fn convert(
+        &mut self,
+        session: &HistorySession,
+        options: ConvertOptions,
+        sink: &mut dyn HistorySink,
+        report: &mut HistoryReport,
+    ) -> Result<(), HistoryError> {
+        match session.format {
+            HistoryFormat::ClaudeLines => self.claude.convert(&session.path, options, sink, report),
+            HistoryFormat::CodexRollout | HistoryFormat::OpenCodeDatabase | HistoryFormat::OpenCodeFiles => Ok(()),
+        }
+    }
+}
+
+/// The sessions in a file.
+fn describe(file: &Path) -> Result<Vec<HistorySession>, HistoryError> {
+    match detect_format(file)? {
+        Some(HistoryFormat::ClaudeLines) => Ok(ClaudeReader::describe(file)?.into_iter().collect()),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Adds the files below a folder that may be histories.
+fn list_files(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), HistoryError> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder).map_err(HistoryError::read(folder))? {
+        let entry = entry.map_err(HistoryError::read(folder))?;
+        let kind = entry.file_type().map_err(HistoryError::read(entry.path()))?;
+        entries.push((entry.path(), kind));
+    }
+    entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+    for (path, kind) in entries {
+        if kind.is_dir() && depth < MAX_DEPTH {
+            list_files(&path, depth + 1, files)?;
+        } else if kind.is_file() && claude::is_session_file(&path) {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
