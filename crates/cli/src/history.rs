@@ -30,7 +30,7 @@ impl History {
     /// Finds the sessions, oldest first.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         let mut report = HistoryReport::default();
-        let reader = HistoryReader::new();
+        let mut reader = HistoryReader::new();
         let sessions = reader.sessions(path, &mut report)?;
         Ok(Self { reader, sessions, report, ids: SharedIds::default() })
     }

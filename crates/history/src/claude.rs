@@ -6,7 +6,6 @@
 mod attachments;
 mod copies;
 mod line;
-mod merge;
 mod scan;
 mod sub_agents;
 mod translate;
@@ -18,13 +17,13 @@ use std::path::{Path, PathBuf};
 
 use interlingua_convert::claude::ClaudeConverter;
 
+use crate::merge::MergedReader;
 use crate::output::Output;
 use crate::session::{HistoryFormat, HistorySession};
 use crate::{ConvertOptions, HistoryError, HistoryReport, HistorySink};
 use copies::Project;
 pub(crate) use copies::{is_session_file, session_id_of};
 use line::{Line, LineKind};
-use merge::MergedReader;
 use translate::Translator;
 
 /// Reads the histories of Claude Code. Keeps what it knows of project folders, for the next session of the same folder.

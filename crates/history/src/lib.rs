@@ -11,9 +11,11 @@
 //! Nothing in an agent's folder is written.
 
 mod claude;
+mod codex;
 mod error;
 mod ids;
 mod json;
+mod merge;
 mod output;
 mod record_reader;
 mod report;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::claude::{self, ClaudeReader};
+use crate::codex::{self, CodexReader};
 use crate::record_reader::RecordReader;
 use crate::session::{HistoryFormat, HistorySession};
 use crate::{ConvertOptions, HistoryError, HistoryReport, HistorySink};
@@ -18,16 +19,17 @@ const MAX_DEPTH: usize = 12;
 /// # Errors
 /// If the file cannot be read.
 pub fn detect_format(path: &Path) -> Result<Option<HistoryFormat>, HistoryError> {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let mut reader = RecordReader::open(path)?;
     for _ in 0..MAX_DETECTION_LINES {
         let Some(record) = reader.next()? else { break };
         let Ok(record) = record.text else { continue };
+        if codex::is_line(&record) {
+            return Ok(Some(HistoryFormat::CodexRollout));
+        }
         if claude::is_line(&record) {
             return Ok(Some(HistoryFormat::ClaudeLines));
         }
     }
-    let _ = name;
     Ok(None)
 }
 
@@ -35,6 +37,7 @@ pub fn detect_format(path: &Path) -> Result<Option<HistoryFormat>, HistoryError>
 #[derive(Debug, Default)]
 pub struct HistoryReader {
     claude: ClaudeReader,
+    codex: CodexReader,
 }
 
 impl HistoryReader {
@@ -48,7 +51,7 @@ impl HistoryReader {
     ///
     /// # Errors
     /// If a folder cannot be read. A file that cannot be read is in the report.
-    pub fn sessions(&self, path: &Path, report: &mut HistoryReport) -> Result<Vec<HistorySession>, HistoryError> {
+    pub fn sessions(&mut self, path: &Path, report: &mut HistoryReport) -> Result<Vec<HistorySession>, HistoryError> {
         let mut sessions = Vec::new();
         let mut files = Vec::new();
         if path.is_dir() {
@@ -57,7 +60,7 @@ impl HistoryReader {
             files.push(path.to_owned());
         }
         for file in files {
-            match describe(&file) {
+            match self.describe(&file, path.is_file()) {
                 Ok(found) => sessions.extend(found),
                 Err(error) => report.add_problem(&file, None, error.to_string()),
             }
@@ -80,16 +83,20 @@ impl HistoryReader {
     ) -> Result<(), HistoryError> {
         match session.format {
             HistoryFormat::ClaudeLines => self.claude.convert(&session.path, options, sink, report),
-            HistoryFormat::CodexRollout | HistoryFormat::OpenCodeDatabase | HistoryFormat::OpenCodeFiles => Ok(()),
+            HistoryFormat::CodexRollout => self.codex.convert(&session.path, options, sink, report),
+            HistoryFormat::OpenCodeDatabase | HistoryFormat::OpenCodeFiles => Ok(()),
         }
     }
-}
 
-/// The sessions in a file.
-fn describe(file: &Path) -> Result<Vec<HistorySession>, HistoryError> {
-    match detect_format(file)? {
-        Some(HistoryFormat::ClaudeLines) => Ok(ClaudeReader::describe(file)?.into_iter().collect()),
-        _ => Ok(Vec::new()),
+    /// The sessions in a file. A file that was named is shown even if it is a sub-agent's.
+    fn describe(&mut self, file: &Path, is_named: bool) -> Result<Vec<HistorySession>, HistoryError> {
+        let session = match detect_format(file)? {
+            Some(HistoryFormat::ClaudeLines) => ClaudeReader::describe(file)?,
+            Some(HistoryFormat::CodexRollout) if is_named => self.codex.describe_file(file)?,
+            Some(HistoryFormat::CodexRollout) => self.codex.describe(file)?,
+            _ => None,
+        };
+        Ok(session.into_iter().collect())
     }
 }
 
@@ -105,7 +112,7 @@ fn list_files(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(
     for (path, kind) in entries {
         if kind.is_dir() && depth < MAX_DEPTH {
             list_files(&path, depth + 1, files)?;
-        } else if kind.is_file() && claude::is_session_file(&path) {
+        } else if kind.is_file() && (claude::is_session_file(&path) || codex::is_rollout_file(&path)) {
             files.push(path);
         }
     }

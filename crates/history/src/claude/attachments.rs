@@ -84,8 +84,9 @@ impl Attachment<'_> {
         line.text("hook_id", &text(id).unwrap_or_default());
         line.optional_text("hook_name", text(self.hook_name).as_deref());
         line.optional_text("hook_event", text(self.hook_event).as_deref());
-        line.optional_text("stdout", error.as_deref().or(stdout.as_deref()));
-        line.optional_text("stderr", text(self.stderr).as_deref());
+        let output = error.as_deref().or(stdout.as_deref()).unwrap_or_default();
+        line.text("output", output).text("stdout", output);
+        line.text("stderr", &text(self.stderr).unwrap_or_default());
         line.number("exit_code", number(self.exit_code).filter(|_| !has_failed));
         line.text("outcome", if has_failed { "error" } else { "success" });
         line.finish()

@@ -11,20 +11,14 @@ use super::line::{Line, LineKind, hash, joined_text};
 use super::scan::Scan;
 use crate::HistoryError;
 use crate::json::{Field, decode, text, time};
+use crate::merge::SubAgentFile;
 use crate::record_reader::RecordReader;
 
 /// Prompt of the sub-agents that 2.0 starts by itself, to fill a cache.
 const WARMUP_PROMPT: &str = "Warmup";
 
-/// File of a sub-agent.
-#[derive(Debug)]
-pub(super) struct SubAgentFile {
-    pub(super) path: PathBuf,
-    /// Time of its first line.
-    pub(super) starts_at: Option<Timestamp>,
-    /// The tool call that started it; `None` if it is not known.
-    pub(super) call: Option<String>,
-}
+/// The tool call that started a sub-agent; `None` if it is not known.
+pub(super) type SpawningCall = Option<String>;
 
 /// Beginning of the file of a sub-agent.
 #[derive(Default)]
@@ -36,7 +30,11 @@ struct Head {
 }
 
 /// Finds the files of the sub-agents of a session, oldest first.
-pub(super) fn find(session_file: &Path, session_id: &str, scan: &Scan) -> Result<Vec<SubAgentFile>, HistoryError> {
+pub(super) fn find(
+    session_file: &Path,
+    session_id: &str,
+    scan: &Scan,
+) -> Result<Vec<SubAgentFile<SpawningCall>>, HistoryError> {
     let mut files = Vec::new();
     let folder = session_file.with_extension("").join("subagents");
     let own = list(&folder)?;
@@ -66,7 +64,7 @@ pub(super) fn find(session_file: &Path, session_id: &str, scan: &Scan) -> Result
         if call.is_none() && prompt == WARMUP_PROMPT {
             continue;
         }
-        files.push(SubAgentFile { path, starts_at: head.starts_at, call });
+        files.push(SubAgentFile { path, starts_at: head.starts_at, sub_agent: call });
     }
     files.sort_by(|a, b| (a.starts_at, &a.path).cmp(&(b.starts_at, &b.path)));
     Ok(files)

@@ -11,11 +11,12 @@ use serde::Deserialize;
 use super::attachments::{Attachment, AttachmentKind};
 use super::copies::Copies;
 use super::line::{Block, Line, LineKind, hash, joined_text};
-use super::merge::MergedRecord;
 use super::scan::{Scan, is_injected, prompt_text};
+use super::sub_agents::SpawningCall;
 use super::turn::{LastStep, Turn};
 use super::usage::UsageCounter;
 use crate::json::{Field, ObjectWriter, decode, flag, number, text, time};
+use crate::merge::MergedRecord;
 use crate::output::Output;
 use crate::session::{HistoryFormat, add_history_metadata};
 
@@ -68,7 +69,7 @@ impl Translator {
     }
 
     /// Converts one line.
-    pub(super) fn push(&mut self, merged: &MergedRecord, out: &mut Output<'_>) {
+    pub(super) fn push(&mut self, merged: &MergedRecord<SpawningCall>, out: &mut Output<'_>) {
         let record = &merged.record;
         out.report().records += 1;
         let json = match &record.text {
@@ -127,7 +128,13 @@ impl Translator {
         self.end_turn(out);
     }
 
-    fn conversation_line(&mut self, json: &str, line: &Line<'_>, merged: &MergedRecord, out: &mut Output<'_>) {
+    fn conversation_line(
+        &mut self,
+        json: &str,
+        line: &Line<'_>,
+        merged: &MergedRecord<SpawningCall>,
+        out: &mut Output<'_>,
+    ) {
         let kind = line.kind();
         if let Some(id) = line.id() {
             if self.copies.lines.contains(&id) {
@@ -143,7 +150,7 @@ impl Translator {
                 return out.drop_record("line of a branch that was rewound");
             }
         }
-        if merged.is_sub_agent || line.is_side_chain() {
+        if merged.sub_agent.is_some() || line.is_side_chain() {
             return self.sub_agent_line(json, line, merged, out);
         }
         match kind {
@@ -155,8 +162,17 @@ impl Translator {
     }
 
     /// A line of a sub-agent. It changes nothing about the turn but its usage.
-    fn sub_agent_line(&mut self, json: &str, line: &Line<'_>, merged: &MergedRecord, out: &mut Output<'_>) {
-        let call = if merged.is_sub_agent { merged.call.clone() } else { self.side_chain_call(line) };
+    fn sub_agent_line(
+        &mut self,
+        json: &str,
+        line: &Line<'_>,
+        merged: &MergedRecord<SpawningCall>,
+        out: &mut Output<'_>,
+    ) {
+        let call = match &merged.sub_agent {
+            Some(call) => call.clone(),
+            None => self.side_chain_call(line),
+        };
         let kind = line.kind();
         if !matches!(kind, LineKind::User | LineKind::Assistant) {
             return out.drop_record("context for the model");

@@ -109,6 +109,8 @@ pub(super) struct UsageCounter {
     /// The last totals.
     totals: Tokens,
     cost: f64,
+    /// Number of turns that ended since the last totals.
+    turns_since_totals: u64,
     /// Messages of another session were copied. Its cost is not known.
     has_copies: bool,
     model: Option<String>,
@@ -155,12 +157,14 @@ impl UsageCounter {
         let process = totals.minus(self.totals);
         self.turn = self.turn.plus(process.minus(self.since_totals));
         if let Some(cost) = cost.and_then(|cost| cost.get().parse::<f64>().ok()) {
-            let is_known = !self.has_copies || self.totals != Tokens::default();
+            // Of the cost of several turns, the share of each is not known.
+            let is_known = (!self.has_copies || self.totals != Tokens::default()) && self.turns_since_totals == 0;
             if is_known && cost > self.cost {
-                self.turn_cost = Some(round_cost(self.turn_cost.unwrap_or(0.0) + cost - self.cost));
+                self.turn_cost = Some(round_cost(cost - self.cost));
             }
             self.cost = cost;
         }
+        self.turns_since_totals = 0;
         self.totals = totals;
         self.since_totals = Tokens::default();
     }
@@ -169,6 +173,7 @@ impl UsageCounter {
     pub(super) fn take_turn(&mut self) -> Option<Usage> {
         let tokens = std::mem::take(&mut self.turn);
         let cost = self.turn_cost.take();
+        self.turns_since_totals += 1;
         if tokens == Tokens::default() && cost.is_none() {
             return None;
         }
