@@ -16,6 +16,7 @@ mod error;
 mod ids;
 mod json;
 mod merge;
+mod opencode;
 mod output;
 mod record_reader;
 mod report;

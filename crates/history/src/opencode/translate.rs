@@ -1,0 +1,309 @@
+//! Translates stored messages and parts to the events of the server.
+
+use std::path::Path;
+
+use interlingua_convert::TurnEnd;
+use interlingua_schema::{SessionMetadata, Timestamp, TurnStatus};
+use serde_json::{Map, Value, json};
+
+use super::timeline::{Entry, Step, merge, session_entries};
+use super::{Row, SessionRow, Storage};
+use crate::HistoryError;
+use crate::output::Output;
+use crate::session::{HistoryFormat, add_history_metadata};
+
+/// `location` of the `agent.unparsed` events.
+const LOCATION: &str = "opencode history";
+
+/// Converts a session with its sub-agents.
+pub(super) fn convert(
+    storage: &dyn Storage,
+    format: HistoryFormat,
+    path: &Path,
+    id: &str,
+    out: &mut Output<'_>,
+) -> Result<(), HistoryError> {
+    let rows = storage.sessions()?;
+    let Some(root) = rows.iter().find(|row| row.id == id) else { return Ok(()) };
+    let sessions = with_descendants(root, &rows);
+    let mut entries = Vec::new();
+    for (index, session) in sessions.iter().enumerate() {
+        let created = session.created.map_or(0, Timestamp::as_millis);
+        let own = session_entries(storage, &session.id, index, created)?;
+        // Sessions of the v2 API have no messages, but events.
+        if own.len() == 1 {
+            let events = storage.events(&session.id)?;
+            if events.iter().any(|(kind, _)| kind.starts_with("session.next.")) {
+                out.set_time(session.created);
+                start_session(session, format, index == 0, out);
+                for (kind, data) in events {
+                    replay_event(&kind, &data, out);
+                    out.end_record()?;
+                }
+                continue;
+            }
+        }
+        entries.extend(own);
+    }
+    let mut translator = Translator { storage, format, path, sessions, message: None };
+    for entry in merge(entries) {
+        out.set_time(Some(Timestamp::from_millis(entry.at)));
+        translator.push(&entry, out)?;
+        out.end_record()?;
+    }
+    translator.finish(out);
+    Ok(())
+}
+
+/// A session and its sub-agents, parents first.
+fn with_descendants<'a>(root: &'a SessionRow, rows: &'a [SessionRow]) -> Vec<&'a SessionRow> {
+    let mut sessions = vec![root];
+    let mut next = 0;
+    while let Some(parent) = sessions.get(next) {
+        let parent = parent.id.clone();
+        let children = rows.iter().filter(|row| row.parent.as_deref() == Some(&parent));
+        let new: Vec<&SessionRow> = children.filter(|row| !sessions.iter().any(|known| known.id == row.id)).collect();
+        sessions.extend(new);
+        next += 1;
+    }
+    sessions
+}
+
+/// Replays a stored event of the v2 API. Its type ends with the version of its format.
+fn replay_event(kind: &str, data: &str, out: &mut Output<'_>) {
+    out.report().records += 1;
+    out.report().bytes += data.len() as u64;
+    let kind = match kind.rsplit_once('.') {
+        Some((kind, version)) if version.bytes().all(|byte| byte.is_ascii_digit()) => kind,
+        _ => kind,
+    };
+    if kind.starts_with("session.created") || kind.starts_with("session.updated") {
+        return out.drop_record("state of the session");
+    }
+    out.receive(data, &event_line(kind, data));
+}
+
+fn event_line(kind: &str, properties: &str) -> String {
+    format!("{{\"type\":\"{kind}\",\"properties\":{properties}}}")
+}
+
+/// Starts a session, or the session of a sub-agent.
+fn start_session(session: &SessionRow, format: HistoryFormat, is_root: bool, out: &mut Output<'_>) {
+    if is_root {
+        let mut metadata = SessionMetadata::default();
+        metadata.agent_version.clone_from(&session.version);
+        metadata.cwd.clone_from(&session.directory);
+        let native = interlingua_schema::NativeMetadata::new().with("title", session.title.clone());
+        metadata.native = native.non_empty();
+        add_history_metadata(&mut metadata, format);
+        out.infer(|drafts| drafts.session(&session.id).started(metadata));
+    }
+    let mut info: Value = serde_json::from_str(&session.info).unwrap_or_default();
+    if let Some(info) = info.as_object_mut() {
+        // A revert comes later. The host of an import did not ask for the session.
+        info.remove("revert");
+        if is_root {
+            info.remove("parentID");
+        }
+    }
+    let properties = json!({ "sessionID": session.id, "info": info });
+    out.receive(&session.info, &event_line("session.created", &properties.to_string()));
+}
+
+struct Translator<'a> {
+    storage: &'a dyn Storage,
+    format: HistoryFormat,
+    path: &'a Path,
+    sessions: Vec<&'a SessionRow>,
+    /// The message that was read last, with its session.
+    message: Option<(usize, Row)>,
+}
+
+impl Translator<'_> {
+    fn push(&mut self, entry: &Entry, out: &mut Output<'_>) -> Result<(), HistoryError> {
+        let Some(session) = self.sessions.get(entry.session).copied() else { return Ok(()) };
+        match entry.step {
+            Step::Session => {
+                count(&session.info, out);
+                start_session(session, self.format, entry.session == 0, out);
+            }
+            Step::MessageStarted => self.message(entry, session, false, out)?,
+            Step::MessageEnded => self.message(entry, session, true, out)?,
+            Step::TextStarted | Step::ToolNamed | Step::ToolStarted | Step::PartEnded => {
+                self.part(entry, session, out)?;
+            }
+            Step::Idle => {
+                let properties = json!({ "sessionID": session.id });
+                out.receive(&session.info, &event_line("session.idle", &properties.to_string()));
+            }
+            Step::CutOff => {
+                let end = TurnEnd::with_status(TurnStatus::Failed);
+                out.infer(|drafts| drafts.session(&session.id).turn_ended(end));
+            }
+        }
+        Ok(())
+    }
+
+    fn read_message(&mut self, entry: &Entry, session: &str) -> Result<Option<Row>, HistoryError> {
+        if self.message.as_ref().is_none_or(|(index, row)| *index != entry.session || row.id != entry.message) {
+            let rows = self.storage.messages(session)?;
+            let row = rows.into_iter().find(|row| row.id == entry.message);
+            self.message = row.map(|row| (entry.session, row));
+        }
+        Ok(self.message.as_ref().map(|(_, row)| row.clone()))
+    }
+
+    /// A message when it is announced, or when it is complete.
+    fn message(
+        &mut self,
+        entry: &Entry,
+        session: &SessionRow,
+        is_end: bool,
+        out: &mut Output<'_>,
+    ) -> Result<(), HistoryError> {
+        let Some(row) = self.read_message(entry, &session.id)? else { return Ok(()) };
+        if !is_end {
+            count(&row.json, out);
+        }
+        let Ok(Value::Object(mut info)) = serde_json::from_str::<Value>(&row.json) else {
+            self.damaged(&row, "message", session, out);
+            return Ok(());
+        };
+        if !is_end {
+            if info.get("role").and_then(Value::as_str) != Some("user") {
+                for key in ["finish", "error", "structured"] {
+                    info.remove(key);
+                }
+                if let Some(time) = info.get_mut("time").and_then(Value::as_object_mut) {
+                    time.remove("completed");
+                }
+                reset_usage(&mut info);
+            }
+        }
+        let properties = json!({ "sessionID": session.id, "info": info });
+        out.receive(&row.json, &event_line("message.updated", &properties.to_string()));
+        Ok(())
+    }
+
+    fn part(&self, entry: &Entry, session: &SessionRow, out: &mut Output<'_>) -> Result<(), HistoryError> {
+        let Some(row) = self.storage.part(&session.id, &entry.message, &entry.part)? else { return Ok(()) };
+        if entry.step == Step::PartEnded {
+            count(&row.json, out);
+        }
+        let Ok(Value::Object(part)) = serde_json::from_str::<Value>(&row.json) else {
+            if entry.step == Step::PartEnded {
+                self.damaged(&row, "part", session, out);
+            }
+            return Ok(());
+        };
+        match entry.step {
+            Step::TextStarted => {
+                let text = part.get("text").and_then(Value::as_str).unwrap_or_default().to_owned();
+                let mut started = part;
+                started.insert("text".to_owned(), json!(""));
+                if let Some(time) = started.get_mut("time").and_then(Value::as_object_mut) {
+                    time.remove("end");
+                }
+                send_part(session, &row, &started, entry.at, out);
+                let delta = json!({
+                    "sessionID": session.id, "messageID": entry.message, "partID": entry.part, "field": "text",
+                    "delta": text,
+                });
+                if !text.is_empty() {
+                    out.receive(&row.json, &event_line("message.part.delta", &delta.to_string()));
+                }
+            }
+            Step::ToolNamed => {
+                let state = json!({ "status": "pending", "input": {}, "raw": "" });
+                send_part(session, &row, &with_state(part, state), entry.at, out);
+            }
+            Step::ToolStarted => {
+                let state = running_state(&part);
+                send_part(session, &row, &with_state(part, state), entry.at, out);
+            }
+            _ => {
+                let properties =
+                    format!("{{\"sessionID\":{},\"part\":{},\"time\":{}}}", json!(session.id), row.json, entry.at);
+                out.receive(&row.json, &event_line("message.part.updated", &properties));
+            }
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, row: &Row, kind: &str, session: &SessionRow, out: &mut Output<'_>) {
+        let reason = format!("expected a {kind} as a JSON object in {}, found something else", row.id);
+        out.report().add_problem(self.path, None, reason.as_str());
+        let native_type = Some(kind.to_owned());
+        out.receive_drafts(&row.json, |drafts| {
+            drafts.session(&session.id).unparsed(LOCATION, reason, native_type);
+        });
+    }
+
+    /// A conversation may be reverted at the end. The messages are removed at the next prompt.
+    fn finish(&self, out: &mut Output<'_>) {
+        let Some(root) = self.sessions.first() else { return };
+        let info: Value = serde_json::from_str(&root.info).unwrap_or_default();
+        if info.get("revert").is_some_and(|revert| !revert.is_null()) {
+            let mut info = info;
+            if let Some(info) = info.as_object_mut() {
+                info.remove("parentID");
+            }
+            let properties = json!({ "sessionID": root.id, "info": info });
+            out.receive(&root.info, &event_line("session.updated", &properties.to_string()));
+        }
+    }
+}
+
+fn count(json: &str, out: &mut Output<'_>) {
+    out.report().records += 1;
+    out.report().bytes += json.len() as u64;
+}
+
+fn send_part(session: &SessionRow, row: &Row, part: &Map<String, Value>, at: i64, out: &mut Output<'_>) {
+    let properties = json!({ "sessionID": session.id, "part": part, "time": at });
+    out.receive(&row.json, &event_line("message.part.updated", &properties.to_string()));
+}
+
+fn with_state(mut part: Map<String, Value>, state: Value) -> Map<String, Value> {
+    part.insert("state".to_owned(), state);
+    part
+}
+
+/// The state of a tool while it runs: without its output.
+fn running_state(part: &Map<String, Value>) -> Value {
+    let state = part.get("state");
+    let field = |key: &str| state.and_then(|state| state.get(key)).cloned();
+    let mut running = Map::new();
+    running.insert("status".to_owned(), json!("running"));
+    running.insert("input".to_owned(), field("input").unwrap_or_else(|| json!({})));
+    let start = field("time").and_then(|time| time.get("start").cloned());
+    running.insert("time".to_owned(), json!({ "start": start }));
+    // The metadata of a command is its output. That of a sub-agent names its session.
+    let metadata: Map<String, Value> = field("metadata")
+        .and_then(|metadata| match metadata {
+            Value::Object(metadata) => Some(metadata),
+            _ => None,
+        })
+        .into_iter()
+        .flatten()
+        .filter(|(key, _)| matches!(key.as_str(), "sessionId" | "parentSessionId" | "model"))
+        .collect();
+    if !metadata.is_empty() {
+        running.insert("metadata".to_owned(), Value::Object(metadata));
+    }
+    if let Some(title) = field("title") {
+        running.insert("title".to_owned(), title);
+    }
+    Value::Object(running)
+}
+
+/// A message that is announced has used nothing.
+fn reset_usage(info: &mut Map<String, Value>) {
+    if info.contains_key("cost") {
+        info.insert("cost".to_owned(), json!(0));
+    }
+    if info.contains_key("tokens") {
+        let zero = json!({ "input": 0, "output": 0, "reasoning": 0, "cache": { "read": 0, "write": 0 } });
+        info.insert("tokens".to_owned(), zero);
+    }
+}
