@@ -49,6 +49,35 @@ pub(crate) fn decode<'a, T: Deserialize<'a> + Default>(field: Field<'a>) -> T {
     field.and_then(|field| serde_json::from_str(field.get()).ok()).unwrap_or_default()
 }
 
+/// JSON without white space between its tokens.
+pub(crate) fn minify(json: &str) -> String {
+    let mut compact = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(quote) = rest.find('"') {
+        compact.extend(rest[..quote].chars().filter(|char| !char.is_ascii_whitespace()));
+        let end = string_end(&rest[quote..]);
+        compact.push_str(&rest[quote..quote + end]);
+        rest = &rest[quote + end..];
+    }
+    compact.extend(rest.chars().filter(|char| !char.is_ascii_whitespace()));
+    compact
+}
+
+/// Length of the string that a text starts with, with its quotes.
+fn string_end(text: &str) -> usize {
+    let mut bytes = text.bytes().enumerate().skip(1);
+    while let Some((index, byte)) = bytes.next() {
+        match byte {
+            b'\\' => {
+                bytes.next();
+            }
+            b'"' => return index + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
 /// Writes a JSON object field by field.
 pub(crate) struct ObjectWriter(String);
 
@@ -108,5 +137,24 @@ impl ObjectWriter {
         let mut text = std::mem::take(&mut self.0);
         text.push('}');
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn white_space_is_removed_only_between_tokens() {
+        assert_eq!(minify("{\n  \"a b\": [1, \"x \\\" y\"]\n}"), r#"{"a b":[1,"x \" y"]}"#);
+        assert_eq!(minify("{ \"open"), "{\"open");
+    }
+
+    #[test]
+    fn a_field_of_another_type_counts_as_missing() {
+        let field = |json: &'static str| serde_json::from_str::<Field<'_>>(json).unwrap();
+        assert_eq!(text(field("\"a\\n\"")).as_deref(), Some("a\n"));
+        assert_eq!((text(field("1")), number(field("1.0")), number(field("-1"))), (None, Some(1), None));
+        assert_eq!(time(field("1000")), Some(Timestamp::from_millis(1000)));
     }
 }

@@ -3,13 +3,28 @@
 //! Types are `CommandExecution` on disk and `commandExecution` on the wire, fields `exit_code` and `exitCode`, and a few
 //! fields have another shape.
 
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+
+use crate::json::ObjectWriter;
+
+/// Key of the arguments of a call, as text: what a model wrote keeps its order. [`write`] writes them as they are.
+pub(super) const RAW_ARGUMENTS: &str = "arguments";
 
 /// Translates an item. An unknown item keeps its fields: the converter reports its type.
 pub(super) fn to_wire(item: &str) -> Option<Map<String, Value>> {
-    let Value::Object(item) = serde_json::from_str(item).ok()? else { return None };
-    let kind = item.get("type")?.as_str()?.to_owned();
-    let mut wire: Map<String, Value> = item.into_iter().map(|(key, value)| (camel_case(&key), value)).collect();
+    let item: BTreeMap<String, &RawValue> = serde_json::from_str(item).ok()?;
+    let kind: String = serde_json::from_str(item.get("type")?.get()).ok()?;
+    let mut wire = Map::new();
+    for (key, value) in item {
+        let value = match key.as_str() {
+            RAW_ARGUMENTS => Value::String(value.get().to_owned()),
+            _ => serde_json::from_str(value.get()).ok()?,
+        };
+        wire.insert(camel_case(&key), value);
+    }
     wire.insert("type".to_owned(), Value::String(lower_first(&kind)));
     match kind.as_str() {
         "UserMessage" => translate_user_message(&mut wire),
@@ -52,7 +67,7 @@ pub(super) fn to_wire(item: &str) -> Option<Map<String, Value>> {
     Some(wire)
 }
 
-/// The item as it is on the wire when it starts. Only tools have a start that matters.
+/// The item as it is on the wire when it starts; `None` if its start does not matter.
 pub(super) fn started(item: &Map<String, Value>) -> Option<Map<String, Value>> {
     let kind = item.get("type")?.as_str()?;
     let mut started = item.clone();
@@ -78,6 +93,9 @@ pub(super) fn started(item: &Map<String, Value>) -> Option<Map<String, Value>> {
                 started.remove("model");
             }
         }
+        "agentMessage" | "plan" => {
+            started.insert("text".to_owned(), json!(""));
+        }
         "webSearch" | "imageView" | "sleep" | "imageGeneration" => {}
         "subAgentActivity" if item.get("kind").and_then(Value::as_str) != Some("completed") => {}
         _ => return None,
@@ -86,6 +104,18 @@ pub(super) fn started(item: &Map<String, Value>) -> Option<Map<String, Value>> {
         started.insert("status".to_owned(), json!("inProgress"));
     }
     Some(started)
+}
+
+/// Writes an item.
+pub(super) fn write(item: &Map<String, Value>) -> String {
+    let mut object = ObjectWriter::with_capacity(512);
+    for (key, value) in item {
+        match value {
+            Value::String(arguments) if key == RAW_ARGUMENTS => object.json(key, arguments),
+            value => object.json(key, &value.to_string()),
+        };
+    }
+    object.finish()
 }
 
 /// `turn_id` becomes `turnId`.

@@ -4,6 +4,8 @@
 use serde_json::{Map, Value, json};
 
 use super::changes::parse_patch;
+use crate::json::minify;
+
 use super::items::{agent_state, camel_case, join_words};
 
 /// What a call of the model is.
@@ -85,7 +87,7 @@ pub(super) fn read_call(
         _ => match mcp_tool(name, namespace) {
             Some((server, tool)) => {
                 let item = json!({
-                    "type": "mcpToolCall", "id": id, "server": server, "tool": tool, "arguments": parsed,
+                    "type": "mcpToolCall", "id": id, "server": server, "tool": tool, "arguments": raw_arguments(arguments),
                     "status": "inProgress",
                 });
                 (CallKind::Mcp, as_object(item))
@@ -134,6 +136,12 @@ fn collab_item(id: &str, name: &str, arguments: &Value, thread_id: &str) -> Map<
         item.insert("prompt".to_owned(), prompt.clone());
     }
     item
+}
+
+/// The arguments in the order in which the model wrote them, if they are JSON.
+fn raw_arguments(arguments: &str) -> String {
+    let is_json = serde_json::from_str::<&serde_json::value::RawValue>(arguments).is_ok();
+    if is_json { minify(arguments) } else { "null".to_owned() }
 }
 
 /// The server and tool of a call: `mcp__server__tool`, or a tool in the namespace `mcp__server__`.

@@ -20,7 +20,7 @@ use crate::record_reader::RecordReader;
 pub(super) struct Scan {
     /// Ids of the items that are complete in the file.
     pub(super) items: HashSet<String>,
-    /// Starts of tools, oldest first. The file has only their ends.
+    /// Starts of tools and messages, oldest first. The file has only their ends.
     pub(super) starts: VecDeque<ToolStart>,
     /// The file has items for messages, so older events about messages repeat them.
     pub(super) has_message_items: bool,
@@ -44,7 +44,10 @@ pub(super) struct Scan {
     pub(super) has_turn_events: bool,
 }
 
-/// Start of a tool.
+/// Number of starts among which a repeated message is recognized.
+const MAX_RETRIED: usize = 64;
+
+/// Start of a tool or message.
 #[derive(Debug)]
 pub(super) struct ToolStart {
     pub(super) at: Timestamp,
@@ -122,15 +125,17 @@ fn note_item(scan: &mut Scan, starts: &mut Vec<ToolStart>, payload: &Payload<'_>
     if scan.first_prompt.is_none() && text(head.kind).as_deref() == Some("UserMessage") {
         scan.first_prompt = payload.item.and_then(|item| prompt_text(item.get()));
     }
-    let is_message = matches!(
-        text(head.kind).as_deref(),
-        Some("UserMessage" | "AgentMessage" | "Reasoning" | "Plan" | "ContextCompaction")
-    );
-    if let Some(at) = time(payload.started_at_ms).filter(|_| !is_message)
+    let has_no_start = matches!(text(head.kind).as_deref(), Some("UserMessage" | "Reasoning" | "ContextCompaction"));
+    if let Some(at) = time(payload.started_at_ms).filter(|_| !has_no_start)
         && let Some(item) = payload.item.and_then(|item| items::to_wire(item.get()))
         && let Some(item) = items::started(&item)
     {
         let turn_id = text(payload.turn_id).map(std::borrow::Cow::into_owned);
+        // A message that the model repeats after a retry has the same id.
+        let id = |item: &Map<String, Value>| item.get("id").cloned();
+        if starts.iter().rev().take(MAX_RETRIED).any(|known| known.turn_id == turn_id && id(&known.item) == id(&item)) {
+            return;
+        }
         starts.push(ToolStart { at, turn_id, item });
     }
 }

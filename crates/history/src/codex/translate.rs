@@ -185,12 +185,14 @@ impl Thread {
     /// Starts the next tool.
     fn start_tool(&mut self, record: &str, out: &mut Output<'_>) {
         let Some(start) = self.info.scan.starts.pop_front() else { return };
-        if matches!(self.info.role, Some(ThreadRole::Internal)) {
+        let is_message = matches!(start.item.get("type").and_then(Value::as_str), Some("agentMessage" | "plan"));
+        let is_review = matches!(self.info.role, Some(ThreadRole::Review(_)));
+        if matches!(self.info.role, Some(ThreadRole::Internal)) || (is_review && is_message) {
             return;
         }
         out.set_time(Some(start.at));
         let turn = start.turn_id.unwrap_or_default();
-        self.note_step(LastStep::Tool);
+        self.note_step(if is_message { LastStep::Answer } else { LastStep::Tool });
         self.send_item("item/started", &turn, start.item, record, out);
     }
 
@@ -443,10 +445,7 @@ impl Thread {
         let turn = text(payload.turn_id).unwrap_or_default().into_owned();
         match kind.as_str() {
             "userMessage" => self.note_step(LastStep::Prompt),
-            "agentMessage" | "plan" => {
-                self.note_step(LastStep::Answer);
-                self.start_message(&item, &id, &turn, context, out);
-            }
+            "agentMessage" | "plan" => self.note_step(LastStep::Answer),
             "reasoning" => self.start_message(&item, &id, &turn, context, out),
             "contextCompaction" | "enteredReviewMode" | "exitedReviewMode" => {
                 if let Some(turn) = &mut self.turn {
@@ -576,7 +575,7 @@ impl Thread {
             ok.as_ref().is_none_or(|ok| ok.get("isError").or_else(|| ok.get("is_error")) == Some(&json!(true)));
         let mut item = json!({
             "type": "mcpToolCall", "id": id, "server": invocation["server"], "tool": invocation["tool"],
-            "arguments": invocation["arguments"], "status": if is_error { "failed" } else { "completed" },
+            "arguments": raw_arguments(payload.invocation), "status": if is_error { "failed" } else { "completed" },
             "durationMs": items::duration_millis(&decode_value(payload.duration)),
         });
         match ok {
@@ -859,7 +858,9 @@ impl Thread {
     }
 
     fn send_item(&self, method: &str, turn: &str, item: Map<String, Value>, record: &str, out: &mut Output<'_>) {
-        self.send(method, json!({ "threadId": self.shown_in, "turnId": turn, "item": item }), record, out);
+        let (thread, turn, item) = (json!(self.shown_in), json!(turn), items::write(&item));
+        let params = format!("{{\"threadId\":{thread},\"turnId\":{turn},\"item\":{item}}}");
+        out.receive(record, &format!("{{\"method\":\"{method}\",\"params\":{params}}}"));
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "made for this call")]
@@ -882,6 +883,18 @@ fn web_action(action: Field<'_>) -> Value {
         *kind = camel_case(kind);
     }
     action
+}
+
+/// The arguments of a call as the model wrote them.
+fn raw_arguments(invocation: Field<'_>) -> String {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Invocation<'a> {
+        #[serde(borrow)]
+        arguments: Field<'a>,
+    }
+    let invocation: Invocation<'_> = decode(invocation);
+    invocation.arguments.map_or("null", |arguments| arguments.get()).to_owned()
 }
 
 fn decode_value(field: Field<'_>) -> Value {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::{Row, SessionRow, Storage};
 use crate::HistoryError;
-use crate::json::{Field, number, text};
+use crate::json::{Field, minify, number, text};
 
 /// The `storage` folder of a history.
 pub(super) struct FileStorage {
@@ -116,7 +116,8 @@ impl Storage for FileStorage {
 /// The content of a file. A file that cannot be read, or that is not text, is left out.
 fn read_row(path: &Path) -> Option<Row> {
     let id = path.file_stem()?.to_str()?.to_owned();
-    let json = String::from_utf8_lossy(&fs::read(path).ok()?).into_owned();
+    // The files are indented. Events are not.
+    let json = minify(&String::from_utf8_lossy(&fs::read(path).ok()?));
     Some(Row { id, created: None, json })
 }
 

@@ -26,6 +26,8 @@ pub(super) enum Step {
     ToolStarted,
     /// A part has its last state.
     PartEnded,
+    /// A person interrupted the agent.
+    Interrupted,
     /// The agent has nothing left to do.
     Idle,
     /// The agent stopped in the middle of a turn.
@@ -118,7 +120,7 @@ pub(super) fn session_entries(
     index: usize,
     created: i64,
 ) -> Result<Vec<Entry>, HistoryError> {
-    let mut builder = Builder { index, entries: Vec::new(), busy_until: created, is_cut_off: false };
+    let mut builder = Builder { index, created, entries: Vec::new(), busy_until: created, is_cut_off: false };
     builder.add(created, 0, Step::Session, "", "");
     for message in storage.messages(session)? {
         let parts = storage.parts(session, &message.id)?;
@@ -130,6 +132,8 @@ pub(super) fn session_entries(
 
 struct Builder {
     index: usize,
+    /// Time at which the session was created.
+    created: i64,
     entries: Vec<Entry>,
     /// End of the last message of the agent.
     busy_until: i64,
@@ -140,6 +144,8 @@ struct Builder {
 impl Builder {
     fn add(&mut self, at: i64, rank: u8, step: Step, message: &str, part: &str) {
         let session = self.index;
+        // A fork has copies that are older than itself. They come after its start.
+        let at = at.max(self.created);
         self.entries.push(Entry { at, rank, step, session, message: message.to_owned(), part: part.to_owned() });
     }
 
@@ -172,8 +178,17 @@ impl Builder {
         }
         self.add(created, 0, Step::MessageStarted, &message.id, "");
         let mut last = created;
-        for part in parts {
+        let is_interrupted = head.error.is_some_and(|error| error.get().contains("\"MessageAbortedError\""));
+        for (index, part) in parts.iter().enumerate() {
             last = last.max(self.add_part(message, part, created));
+            // The text that was streaming is cut off.
+            if is_interrupted
+                && index + 1 == parts.len()
+                && let Some(end) = self.entries.pop()
+            {
+                self.add(end.at, 0, Step::Interrupted, &message.id, "");
+                self.entries.push(end);
+            }
         }
         let completed = millis(head.time.completed);
         let is_complete = completed.is_some() || head.error.is_some();
@@ -192,8 +207,9 @@ impl Builder {
         let created = created.max(message_created);
         match text(head.kind).as_deref() {
             Some("text" | "reasoning") => {
-                let start = millis(head.time.start).unwrap_or(created);
-                let end = millis(head.time.end).unwrap_or(start).max(start);
+                // Up to 1.1, the stored start is that of the last change.
+                let start = millis(head.time.start).map_or(created, |start| start.min(created));
+                let end = millis(head.time.end).or(millis(head.time.start)).unwrap_or(start).max(start);
                 if end > start {
                     self.add(start, 0, Step::TextStarted, &message.id, &part.id);
                 }

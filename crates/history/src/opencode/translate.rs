@@ -1,14 +1,19 @@
 //! Translates stored messages and parts to the events of the server.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use interlingua_convert::TurnEnd;
 use interlingua_schema::{SessionMetadata, Timestamp, TurnStatus};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::timeline::{Entry, Step, merge, session_entries};
 use super::{Row, SessionRow, Storage};
 use crate::HistoryError;
+use crate::json::{Field, ObjectWriter, decode};
 use crate::output::Output;
 use crate::session::{HistoryFormat, add_history_metadata};
 
@@ -132,6 +137,7 @@ impl Translator<'_> {
             Step::TextStarted | Step::ToolNamed | Step::ToolStarted | Step::PartEnded => {
                 self.part(entry, session, out)?;
             }
+            Step::Interrupted => self.interrupt(entry, session, out)?,
             Step::Idle => {
                 let properties = json!({ "sessionID": session.id });
                 out.receive(&session.info, &event_line("session.idle", &properties.to_string()));
@@ -190,7 +196,7 @@ impl Translator<'_> {
         if entry.step == Step::PartEnded {
             count(&row.json, out);
         }
-        let Ok(Value::Object(part)) = serde_json::from_str::<Value>(&row.json) else {
+        let Some(mut part) = read_fields(&row.json) else {
             if entry.step == Step::PartEnded {
                 self.damaged(&row, "part", session, out);
             }
@@ -198,28 +204,31 @@ impl Translator<'_> {
         };
         match entry.step {
             Step::TextStarted => {
-                let text = part.get("text").and_then(Value::as_str).unwrap_or_default().to_owned();
-                let mut started = part;
-                started.insert("text".to_owned(), json!(""));
-                if let Some(time) = started.get_mut("time").and_then(Value::as_object_mut) {
-                    time.remove("end");
-                }
-                send_part(session, &row, &started, entry.at, out);
-                let delta = json!({
-                    "sessionID": session.id, "messageID": entry.message, "partID": entry.part, "field": "text",
-                    "delta": text,
-                });
-                if !text.is_empty() {
-                    out.receive(&row.json, &event_line("message.part.delta", &delta.to_string()));
+                let text = part.insert("text".into(), Cow::Borrowed("\"\"")).unwrap_or_default();
+                let time: Span<'_> = decode_fields(&part, "time");
+                part.insert(
+                    "time".into(),
+                    Cow::Owned(format!("{{\"start\":{}}}", time.start.map_or("0", |time| time.get()))),
+                );
+                send_part(session, &row, &part, entry.at, out);
+                let delta = format!(
+                    "{{\"sessionID\":{},\"messageID\":{},\"partID\":{},\"field\":\"text\",\"delta\":{text}}}",
+                    json!(session.id),
+                    json!(entry.message),
+                    json!(entry.part),
+                );
+                if text.len() > 2 {
+                    out.receive(&row.json, &event_line("message.part.delta", &delta));
                 }
             }
             Step::ToolNamed => {
-                let state = json!({ "status": "pending", "input": {}, "raw": "" });
-                send_part(session, &row, &with_state(part, state), entry.at, out);
+                part.insert("state".into(), Cow::Borrowed(r#"{"status":"pending","input":{},"raw":""}"#));
+                send_part(session, &row, &part, entry.at, out);
             }
             Step::ToolStarted => {
                 let state = running_state(&part);
-                send_part(session, &row, &with_state(part, state), entry.at, out);
+                part.insert("state".into(), Cow::Owned(state));
+                send_part(session, &row, &part, entry.at, out);
             }
             _ => {
                 let properties =
@@ -227,6 +236,15 @@ impl Translator<'_> {
                 out.receive(&row.json, &event_line("message.part.updated", &properties));
             }
         }
+        Ok(())
+    }
+
+    /// The turn is interrupted before the text that it cuts off ends.
+    fn interrupt(&mut self, entry: &Entry, session: &SessionRow, out: &mut Output<'_>) -> Result<(), HistoryError> {
+        let Some(row) = self.read_message(entry, &session.id)? else { return Ok(()) };
+        let info: Value = serde_json::from_str(&row.json).unwrap_or_default();
+        let properties = json!({ "sessionID": session.id, "error": info.get("error") });
+        out.receive(&row.json, &event_line("session.error", &properties.to_string()));
         Ok(())
     }
 
@@ -259,42 +277,80 @@ fn count(json: &str, out: &mut Output<'_>) {
     out.report().bytes += json.len() as u64;
 }
 
-fn send_part(session: &SessionRow, row: &Row, part: &Map<String, Value>, at: i64, out: &mut Output<'_>) {
-    let properties = json!({ "sessionID": session.id, "part": part, "time": at });
-    out.receive(&row.json, &event_line("message.part.updated", &properties.to_string()));
+/// The fields of an object, with unparsed values: what a model wrote keeps its order.
+type Fields<'a> = BTreeMap<Cow<'a, str>, Cow<'a, str>>;
+
+fn read_fields(json: &str) -> Option<Fields<'_>> {
+    let fields: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(json).ok()?;
+    Some(fields.into_iter().map(|(key, value)| (key, Cow::Borrowed(value.get()))).collect())
 }
 
-fn with_state(mut part: Map<String, Value>, state: Value) -> Map<String, Value> {
-    part.insert("state".to_owned(), state);
-    part
+fn write_fields(fields: &Fields<'_>) -> String {
+    let mut object = ObjectWriter::with_capacity(256);
+    for (key, value) in fields {
+        object.json(key, value);
+    }
+    object.finish()
+}
+
+/// Decodes a field of an object; the default value if it is missing or has another shape.
+fn decode_fields<'a, T: Deserialize<'a> + Default>(fields: &'a Fields<'_>, key: &str) -> T {
+    fields.get(key).and_then(|value| serde_json::from_str(value).ok()).unwrap_or_default()
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct State<'a> {
+    #[serde(borrow)]
+    input: Field<'a>,
+    #[serde(borrow)]
+    title: Field<'a>,
+    #[serde(borrow)]
+    metadata: Field<'a>,
+    #[serde(borrow)]
+    time: Field<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    session_id: Field<'a>,
+    #[serde(borrow)]
+    parent_session_id: Field<'a>,
+    #[serde(borrow)]
+    model: Field<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Span<'a> {
+    #[serde(borrow)]
+    start: Field<'a>,
+}
+
+fn send_part(session: &SessionRow, row: &Row, part: &Fields<'_>, at: i64, out: &mut Output<'_>) {
+    let properties = format!("{{\"sessionID\":{},\"part\":{},\"time\":{at}}}", json!(session.id), write_fields(part));
+    out.receive(&row.json, &event_line("message.part.updated", &properties));
 }
 
 /// The state of a tool while it runs: without its output.
-fn running_state(part: &Map<String, Value>) -> Value {
-    let state = part.get("state");
-    let field = |key: &str| state.and_then(|state| state.get(key)).cloned();
-    let mut running = Map::new();
-    running.insert("status".to_owned(), json!("running"));
-    running.insert("input".to_owned(), field("input").unwrap_or_else(|| json!({})));
-    let start = field("time").and_then(|time| time.get("start").cloned());
-    running.insert("time".to_owned(), json!({ "start": start }));
+fn running_state(part: &Fields<'_>) -> String {
+    let state: State<'_> = decode_fields(part, "state");
+    let metadata: Metadata<'_> = decode(state.metadata);
+    let time: Span<'_> = decode(state.time);
+    let mut running = ObjectWriter::with_capacity(256);
+    running.text("status", "running");
+    running.json("input", state.input.map_or("{}", |input| input.get()));
+    running.json("time", &format!("{{\"start\":{}}}", time.start.map_or("0", |time| time.get())));
     // The metadata of a command is its output. That of a sub-agent names its session.
-    let metadata: Map<String, Value> = field("metadata")
-        .and_then(|metadata| match metadata {
-            Value::Object(metadata) => Some(metadata),
-            _ => None,
-        })
-        .into_iter()
-        .flatten()
-        .filter(|(key, _)| matches!(key.as_str(), "sessionId" | "parentSessionId" | "model"))
-        .collect();
-    if !metadata.is_empty() {
-        running.insert("metadata".to_owned(), Value::Object(metadata));
+    if metadata.session_id.is_some() {
+        let mut kept = ObjectWriter::with_capacity(128);
+        kept.raw("sessionId", metadata.session_id).raw("parentSessionId", metadata.parent_session_id);
+        running.json("metadata", &kept.raw("model", metadata.model).finish());
     }
-    if let Some(title) = field("title") {
-        running.insert("title".to_owned(), title);
-    }
-    Value::Object(running)
+    running.raw("title", state.title);
+    running.finish()
 }
 
 /// A message that is announced has used nothing.
