@@ -118,6 +118,16 @@ fn convert_history(args: &Args, output: Output) -> anyhow::Result<Outcome> {
     Ok(history::outcome(&history.report, args.strict))
 }
 
+/// Converts sessions of a history into one JSON object per line.
+pub(crate) fn convert_sessions(mut history: History, raw: bool) -> anyhow::Result<Outcome> {
+    let mut output = Output::new();
+    for session in std::mem::take(&mut history.sessions) {
+        history.convert(&session, raw, &mut LineSink::new(&mut output))?;
+    }
+    output.flush()?;
+    Ok(history::outcome(&history.report, false))
+}
+
 /// Lists why payloads could not be parsed completely, most frequent reason first.
 fn unparsed_report(file: &str, stats: &ConversionStats) -> String {
     let mut report =

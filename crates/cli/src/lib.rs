@@ -9,7 +9,7 @@ pub mod audit;
 pub mod check;
 pub mod convert;
 mod data_dir;
-mod history;
+pub mod history;
 mod mock_args;
 mod output;
 mod printer;
@@ -84,6 +84,8 @@ enum Command {
     Store(store::Args),
     Agents(agents::Args),
     Convert(convert::Args),
+    History(history::Args),
+    Usage(history::usage::UsageArgs),
     Check(check::Args),
     Show(show::Args),
     Schema(schema::Args),
@@ -107,6 +109,8 @@ impl Cli {
             Command::Store(args) => store::run(args),
             Command::Agents(args) => agents::run(args),
             Command::Convert(args) => convert::run(&args),
+            Command::History(args) => history::run(args),
+            Command::Usage(args) => history::usage::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Show(args) => show::run(&args),
             Command::Schema(args) => schema::run(&args),

@@ -20,6 +20,7 @@ use interlingua_convert::claude::ClaudeConverter;
 use crate::merge::MergedReader;
 use crate::output::Output;
 use crate::session::{HistoryFormat, HistorySession};
+use crate::tail::last_activity;
 use crate::{ConvertOptions, HistoryError, HistoryReport, HistorySink};
 use copies::Project;
 pub(crate) use copies::{is_session_file, session_id_of};
@@ -64,20 +65,16 @@ impl ClaudeReader {
         output.finish()
     }
 
-    /// Describes a session; `None` if the file has no conversation.
+    /// Describes a session by the beginning and the end of its file; `None` if the file has no conversation.
     pub(crate) fn describe(path: &Path) -> Result<Option<HistorySession>, HistoryError> {
-        let session_id = session_id_of(path);
-        let scan = scan::scan(path, &session_id)?;
-        if scan.entries.is_empty() {
-            return Ok(None);
-        }
-        let mut session = HistorySession::new(HistoryFormat::ClaudeLines, session_id, path);
-        session.title = scan.first_prompt;
-        session.directory = scan.cwd;
-        session.agent_version = scan.version;
-        session.started_at = scan.first_time;
-        session.last_activity = scan.last_time;
-        session.turns = Some(scan.prompts);
+        let head = scan::head(path)?;
+        let Some(version) = head.version else { return Ok(None) };
+        let mut session = HistorySession::new(HistoryFormat::ClaudeLines, session_id_of(path), path);
+        session.title = head.first_prompt;
+        session.directory = head.cwd;
+        session.agent_version = Some(version);
+        session.started_at = head.first_time;
+        session.last_activity = last_activity(path)?;
         Ok(Some(session))
     }
 }

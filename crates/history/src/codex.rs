@@ -20,6 +20,7 @@ use interlingua_convert::codex::CodexConverter;
 use crate::merge::{MergedReader, SubAgentFile};
 use crate::output::Output;
 use crate::session::{HistoryFormat, HistorySession};
+use crate::tail::last_activity;
 use crate::{ConvertOptions, HistoryError, HistoryReport, HistorySink};
 pub(crate) use home::is_rollout_file;
 use home::{Home, Rollout};
@@ -78,21 +79,25 @@ impl CodexReader {
         let Some(rollout) = home.rollout(path).filter(|rollout| !home.is_part_of_session(rollout)) else {
             return Ok(None);
         };
-        Ok(Some(describe(rollout)))
+        Ok(Some(describe(rollout)?))
     }
 
     /// Describes a thread, even if it is a sub-agent's.
     pub(crate) fn describe_file(&mut self, path: &Path) -> Result<Option<HistorySession>, HistoryError> {
-        Ok(self.home(path)?.rollout(path).map(describe))
+        self.home(path)?.rollout(path).map(describe).transpose()
     }
 }
 
-fn describe(rollout: &Rollout) -> HistorySession {
+fn describe(rollout: &Rollout) -> Result<HistorySession, HistoryError> {
     let mut session = HistorySession::new(HistoryFormat::CodexRollout, &rollout.thread_id, &rollout.path);
     session.directory.clone_from(&rollout.cwd);
     session.agent_version.clone_from(&rollout.version);
     session.started_at = rollout.starts_at;
     session.parent.clone_from(&rollout.parent);
-    session.title.clone_from(&rollout.name);
-    session
+    session.title = match &rollout.name {
+        Some(name) => Some(name.clone()),
+        None => scan::first_prompt(&rollout.path)?,
+    };
+    session.last_activity = last_activity(&rollout.path)?;
+    Ok(session)
 }

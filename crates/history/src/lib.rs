@@ -12,8 +12,10 @@
 
 mod claude;
 mod codex;
+mod discovery;
 mod error;
 mod ids;
+mod import;
 mod json;
 mod merge;
 mod opencode;
@@ -23,11 +25,14 @@ mod report;
 mod session;
 mod sink;
 mod source;
+mod tail;
 
 use interlingua_convert::{ConversionOptions, IdSource};
 
+pub use discovery::default_folders;
 pub use error::HistoryError;
 pub use ids::SharedIds;
+pub use import::{ImportError, ImportOutcome, Importer};
 pub use report::{HistoryReport, Problem};
 pub use session::{HistoryFormat, HistorySession};
 pub use sink::{EventSinkFn, HistorySink, LineSink};

@@ -1,10 +1,10 @@
 //! Finds the sessions of a path, and converts them.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::claude::{self, ClaudeReader};
 use crate::codex::{self, CodexReader};
+use crate::discovery::{self, Found};
 use crate::opencode::{self, OpenCodeReader};
 use crate::record_reader::RecordReader;
 use crate::session::{HistoryFormat, HistorySession};
@@ -12,8 +12,6 @@ use crate::{ConvertOptions, HistoryError, HistoryReport, HistorySink};
 
 /// Maximum number of lines that are read to detect the format of a file.
 const MAX_DETECTION_LINES: usize = 20;
-/// Maximum depth of folders below a root.
-const MAX_DEPTH: usize = 12;
 
 /// The format of a file; `None` if it is not a history.
 ///
@@ -61,20 +59,18 @@ impl HistoryReader {
     /// If a folder cannot be read. A file that cannot be read is in the report.
     pub fn sessions(&mut self, path: &Path, report: &mut HistoryReport) -> Result<Vec<HistorySession>, HistoryError> {
         let mut sessions = Vec::new();
-        let mut files = Vec::new();
-        let mut storage_folders = Vec::new();
-        if path.is_dir() {
-            list_files(path, 0, &mut files, &mut storage_folders)?;
+        let found = if path.is_dir() {
+            discovery::find(path)?
         } else {
-            files.push(path.to_owned());
-        }
-        for folder in storage_folders {
+            Found { files: vec![path.to_owned()], ..Found::default() }
+        };
+        for folder in found.storage_folders {
             match OpenCodeReader::describe_files(&folder) {
                 Ok(found) => sessions.extend(found),
                 Err(error) => report.add_problem(&folder, None, error.to_string()),
             }
         }
-        for file in files {
+        for file in found.files {
             match self.describe(&file, path.is_file()) {
                 Ok(found) => sessions.extend(found),
                 Err(error) => report.add_problem(&file, None, error.to_string()),
@@ -126,40 +122,4 @@ impl HistoryReader {
         };
         Ok(session.into_iter().collect())
     }
-}
-
-/// Adds the files below a folder that may be histories.
-fn list_files(
-    folder: &Path,
-    depth: usize,
-    files: &mut Vec<PathBuf>,
-    storage_folders: &mut Vec<PathBuf>,
-) -> Result<(), HistoryError> {
-    if folder.join("session").is_dir() && folder.join("message").is_dir() {
-        storage_folders.push(folder.to_owned());
-        return Ok(());
-    }
-    let mut entries = Vec::new();
-    for entry in fs::read_dir(folder).map_err(HistoryError::read(folder))? {
-        let entry = entry.map_err(HistoryError::read(folder))?;
-        let kind = entry.file_type().map_err(HistoryError::read(entry.path()))?;
-        entries.push((entry.path(), kind));
-    }
-    entries.sort_by(|(a, _), (b, _)| a.cmp(b));
-    for (path, kind) in entries {
-        if kind.is_dir() && depth < MAX_DEPTH {
-            list_files(&path, depth + 1, files, storage_folders)?;
-        } else if kind.is_file() && is_history_name(&path) {
-            files.push(path);
-        }
-    }
-    Ok(())
-}
-
-/// Whether a file has the name of a history. Its content is looked at later.
-fn is_history_name(path: &Path) -> bool {
-    let is_database = path.file_name().and_then(|name| name.to_str()).is_some_and(|name| {
-        name.starts_with("opencode") && path.extension().is_some_and(|extension| extension == "db")
-    });
-    is_database || claude::is_session_file(path) || codex::is_rollout_file(path)
 }

@@ -12,6 +12,9 @@ use crate::json::{Field, decode, flag, text, time};
 use crate::record_reader::RecordReader;
 use serde::Deserialize;
 
+/// Maximum number of lines that are read to find the first prompt.
+const MAX_HEAD_LINES: usize = 1000;
+
 /// What the first pass over a session file finds.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
@@ -21,9 +24,6 @@ pub(super) struct Scan {
     pub(super) permission_mode: Option<String>,
     pub(super) first_prompt: Option<String>,
     pub(super) first_time: Option<Timestamp>,
-    pub(super) last_time: Option<Timestamp>,
-    /// Number of prompts.
-    pub(super) prompts: u64,
     /// The file contains operations of the prompt queue, so every prompt of a person was queued.
     pub(super) has_queue: bool,
     /// Conversation lines of the main agent, in order.
@@ -85,12 +85,29 @@ pub(super) fn scan(path: &Path, session_id: &str) -> Result<Scan, HistoryError> 
     Ok(scanner.finish())
 }
 
+/// Reads a session file up to its first prompt.
+pub(super) fn head(path: &Path) -> Result<Scan, HistoryError> {
+    let mut scanner = Scanner { session_id: super::session_id_of(path), ..Scanner::default() };
+    let mut reader = RecordReader::open(path)?;
+    for _ in 0..MAX_HEAD_LINES {
+        let Some(record) = reader.next()? else { break };
+        if let Ok(record) = record.text
+            && let Ok(line) = Line::parse(&record)
+        {
+            scanner.push(&line);
+        }
+        if scanner.scan.first_prompt.is_some() {
+            break;
+        }
+    }
+    Ok(scanner.scan)
+}
+
 impl Scanner {
     fn push(&mut self, line: &Line<'_>) {
         let kind = line.kind();
         let at = time(line.timestamp);
         self.scan.first_time = self.scan.first_time.or(at);
-        self.scan.last_time = self.scan.last_time.max(at);
         match kind {
             LineKind::QueueOperation => self.scan.has_queue = true,
             LineKind::Summary if self.scan.entries.is_empty() => {
@@ -122,7 +139,6 @@ impl Scanner {
         }
         let prompt = (kind == LineKind::User).then(|| prompt_text(line, &message)).flatten();
         if let Some(prompt) = &prompt {
-            self.scan.prompts += 1;
             if self.scan.first_prompt.is_none() {
                 self.scan.first_prompt = Some(prompt.clone());
                 self.scan.permission_mode = text(line.permission_mode).map(std::borrow::Cow::into_owned);
@@ -268,8 +284,10 @@ pub(super) fn prompt_text(line: &Line<'_>, message: &Message<'_>) -> Option<Stri
         return None;
     }
     let text = joined_text(&blocks);
-    let is_other =
-        is_interrupt_marker(&text) || is_compaction_summary(&text) || text.trim_start().starts_with("<local-command-");
+    let is_other = is_interrupt_marker(&text)
+        || is_compaction_summary(&text)
+        || text.trim_start().starts_with("<local-command-")
+        || text.trim_start().starts_with("<task-notification>");
     (!is_other && !blocks.is_empty()).then_some(text)
 }
 

@@ -187,6 +187,10 @@ impl Translator {
         if kind == LineKind::User && is_interrupt_marker(&joined_text(&message.blocks())) {
             return out.drop_record("marker that repeats an interrupt");
         }
+        // A sub-agent in the background works on after the turn.
+        if self.turn.is_done() && self.turn.stop_reason.as_deref() == Some("end_turn") {
+            self.end_turn(out);
+        }
         self.start_session(line, out);
         let is_injected = flag(line.is_meta) || is_injected(line.origin);
         out.receive(json, &self.message_line(line, Some(&call), is_injected));

@@ -39,7 +39,6 @@ pub(super) struct Scan {
     pub(super) sandbox: Option<String>,
     pub(super) effort: Option<String>,
     pub(super) mode: Option<String>,
-    pub(super) first_prompt: Option<String>,
     /// The file has events about turns.
     pub(super) has_turn_events: bool,
 }
@@ -97,9 +96,6 @@ pub(super) fn scan(path: &Path, thread_id: &str, parent: &ParentThread) -> Resul
                 }
                 "web_search_end" => scan.has_search_events = true,
                 "task_started" => scan.has_turn_events = true,
-                "user_message" if scan.first_prompt.is_none() => {
-                    scan.first_prompt = text(payload.message).map(std::borrow::Cow::into_owned);
-                }
                 _ => {}
             },
             "response_item" => scan.note_call(&event, &payload),
@@ -122,9 +118,6 @@ fn note_item(scan: &mut Scan, starts: &mut Vec<ToolStart>, payload: &Payload<'_>
     let Some(id) = text(head.id) else { return };
     scan.items.insert(id.into_owned());
     scan.has_message_items |= matches!(text(head.kind).as_deref(), Some("UserMessage" | "AgentMessage"));
-    if scan.first_prompt.is_none() && text(head.kind).as_deref() == Some("UserMessage") {
-        scan.first_prompt = payload.item.and_then(|item| prompt_text(item.get()));
-    }
     let has_no_start = matches!(text(head.kind).as_deref(), Some("UserMessage" | "Reasoning" | "ContextCompaction"));
     if let Some(at) = time(payload.started_at_ms).filter(|_| !has_no_start)
         && let Some(item) = payload.item.and_then(|item| items::to_wire(item.get()))
@@ -138,6 +131,32 @@ fn note_item(scan: &mut Scan, starts: &mut Vec<ToolStart>, payload: &Payload<'_>
         }
         starts.push(ToolStart { at, turn_id, item });
     }
+}
+
+/// Maximum number of lines that are read to find the first prompt.
+const MAX_HEAD_LINES: usize = 200;
+
+/// The first prompt of a thread, if it is near the beginning.
+pub(super) fn first_prompt(path: &Path) -> Result<Option<String>, HistoryError> {
+    let mut reader = RecordReader::open(path)?;
+    for _ in 0..MAX_HEAD_LINES {
+        let Some(record) = reader.next()? else { break };
+        let Ok(json) = record.text else { continue };
+        let Ok(line) = Line::parse(&json) else { continue };
+        let payload: Payload<'_> = decode(line.payload);
+        let head: ItemHead<'_> = decode(payload.item);
+        let prompt = if text(payload.kind).as_deref() == Some("user_message") {
+            text(payload.message).map(std::borrow::Cow::into_owned)
+        } else if text(head.kind).as_deref() == Some("UserMessage") {
+            payload.item.and_then(|item| prompt_text(item.get()))
+        } else {
+            None
+        };
+        if prompt.is_some() {
+            return Ok(prompt);
+        }
+    }
+    Ok(None)
 }
 
 fn prompt_text(item: &str) -> Option<String> {

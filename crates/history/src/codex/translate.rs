@@ -142,6 +142,13 @@ impl Translator {
             return out.drop_record("copy of a line of another thread");
         }
         let context = Context { json, number: record.number, at: time(line.timestamp), session_id: &session_id };
+        let payload: Payload<'_> = decode(line.payload);
+        if matches!(text(payload.kind).as_deref(), Some("task_started" | "turn_started"))
+            && let Some(thread) = self.threads.get_mut(index)
+        {
+            // A turn that no line ended was cut off before this one.
+            thread.cut_off_turn(out);
+        }
         self.start_tools(&context, out);
         out.set_time(context.at);
         if let Some(thread) = self.threads.get_mut(index) {
