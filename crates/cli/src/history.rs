@@ -91,7 +91,12 @@ pub(crate) struct History {
 impl History {
     /// Finds the sessions, oldest first.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
-        Self::open_all(&[path.to_owned()])
+        let history = Self::open_all(&[path.to_owned()])?;
+        if history.sessions.is_empty() && history.report.damaged == 0 && path.is_dir() {
+            let path = path.display();
+            bail!("cannot read {path}: it is a directory without sessions of Claude Code, Codex or OpenCode");
+        }
+        Ok(history)
     }
 
     fn open_all(paths: &[PathBuf]) -> anyhow::Result<Self> {

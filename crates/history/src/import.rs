@@ -15,8 +15,8 @@ use tokio::runtime::Handle;
 
 use crate::{ConvertOptions, HistoryError, HistoryReader, HistoryReport, HistorySession, HistorySink};
 
-/// A history that has not changed for this long is not being written.
-const SETTLED_AFTER: Duration = Duration::from_secs(600);
+/// A history that has not changed for this long is not being written: even a question waits for an answer no longer.
+const SETTLED_AFTER: Duration = Duration::from_secs(24 * 3600);
 /// A turn whose history has not changed for this long is complete, if it looks complete.
 const QUIET_AFTER: Duration = Duration::from_secs(10);
 /// Number of sessions that are read from the store at once.
@@ -129,6 +129,7 @@ impl Importer {
             last,
             events: Vec::new(),
             complete: 0,
+            has_ended_turn: false,
             last_turn_was_cut_off: false,
             is_rewritten: false,
             added: 0,
@@ -195,6 +196,7 @@ fn new_session(session: &HistorySession, id: &SessionId) -> NewSession {
 }
 
 /// Appends the events that the store does not have.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct ImportSink<'a> {
     store: &'a Store,
     runtime: &'a Handle,
@@ -206,6 +208,7 @@ struct ImportSink<'a> {
     events: Vec<UniversalEvent>,
     /// Number of these events up to the last end of a turn.
     complete: usize,
+    has_ended_turn: bool,
     last_turn_was_cut_off: bool,
     is_rewritten: bool,
     added: u64,
@@ -222,8 +225,8 @@ impl EventSink for ImportSink<'_> {
             self.is_rewritten = self.last.as_ref() != Some(&event);
             return;
         }
-        if let EventData::TurnStarted(_) = event.data {
-            // The turn before is over, however it ended.
+        // The turn before is over, however it ended. Before the first turn, the description of the session may change.
+        if matches!(event.data, EventData::TurnStarted(_)) && (self.stored_count > 0 || self.has_ended_turn) {
             self.last_turn_was_cut_off = false;
             self.complete = self.events.len();
         }
@@ -233,6 +236,7 @@ impl EventSink for ImportSink<'_> {
         };
         self.events.push(event);
         if let Some(status) = ended {
+            self.has_ended_turn = true;
             self.last_turn_was_cut_off = status == TurnStatus::Failed;
         }
     }

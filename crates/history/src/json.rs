@@ -1,7 +1,9 @@
 //! Reading and writing single fields of JSON objects.
 
 use std::borrow::Cow;
+use std::hash::{BuildHasher as _, Hash};
 
+use foldhash::fast::FixedState;
 use interlingua_schema::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -47,6 +49,11 @@ pub(crate) fn time(field: Field<'_>) -> Option<Timestamp> {
 /// Decodes a field; the default value if it is missing or has another shape.
 pub(crate) fn decode<'a, T: Deserialize<'a> + Default>(field: Field<'a>) -> T {
     field.and_then(|field| serde_json::from_str(field.get()).ok()).unwrap_or_default()
+}
+
+/// Hash of a text, for recognizing it again without keeping it.
+pub(crate) fn hash(value: impl Hash) -> u64 {
+    FixedState::default().hash_one(value)
 }
 
 /// JSON without white space between its tokens.

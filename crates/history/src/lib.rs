@@ -59,3 +59,8 @@ impl ConvertOptions {
         Self { conversion: ConversionOptions::with_raw(raw) }
     }
 }
+
+/// Tests the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

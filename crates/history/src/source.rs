@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use foldhash::HashSet;
+
 use crate::claude::{self, ClaudeReader};
 use crate::codex::{self, CodexReader};
 use crate::discovery::{self, Found};
@@ -76,11 +78,7 @@ impl HistoryReader {
                 Err(error) => report.add_problem(&file, None, error.to_string()),
             }
         }
-        // A migrated database and the files that it was made from have the same sessions.
-        sessions.sort_by(|a: &HistorySession, b| {
-            (&a.native_session_id, a.format as u8).cmp(&(&b.native_session_id, b.format as u8))
-        });
-        sessions.dedup_by(|a, b| a.agent() == b.agent() && a.native_session_id == b.native_session_id);
+        drop_migrated(&mut sessions);
         sessions.sort_by(|a, b| (a.started_at, &a.native_session_id).cmp(&(b.started_at, &b.native_session_id)));
         Ok(sessions)
     }
@@ -122,4 +120,16 @@ impl HistoryReader {
         };
         Ok(session.into_iter().collect())
     }
+}
+
+/// Drops the sessions of files that a database has, too: an update makes the database from the files and keeps them.
+fn drop_migrated(sessions: &mut Vec<HistorySession>) {
+    let in_database: HashSet<String> = sessions
+        .iter()
+        .filter(|session| session.format == HistoryFormat::OpenCodeDatabase)
+        .map(|session| session.native_session_id.clone())
+        .collect();
+    sessions.retain(|session| {
+        session.format != HistoryFormat::OpenCodeFiles || !in_database.contains(&session.native_session_id)
+    });
 }

@@ -5,6 +5,7 @@
 
 mod damage;
 mod exceptions;
+mod imports;
 mod pairs;
 mod snapshots;
 mod trace;

@@ -1,11 +1,8 @@
 //! Lines of a Claude Code session file.
 
-use std::hash::{BuildHasher as _, Hash};
-
-use foldhash::fast::FixedState;
 use serde::Deserialize;
 
-use crate::json::{Field, decode, flag, text};
+use crate::json::{Field, decode, flag, hash, text};
 
 /// One line. Only the fields that are used are parsed.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -222,9 +219,4 @@ impl Block<'_> {
 /// The text of all text blocks.
 pub(super) fn joined_text(blocks: &[Block<'_>]) -> String {
     blocks.iter().filter_map(|block| text(block.text)).collect()
-}
-
-/// Hash of a text, for recognizing it again without keeping it.
-pub(super) fn hash(value: impl Hash) -> u64 {
-    FixedState::default().hash_one(value)
 }

@@ -6,9 +6,10 @@ use foldhash::{HashMap, HashSet};
 use interlingua_convert::claude::{is_compaction_summary, is_interrupt_marker};
 use interlingua_schema::Timestamp;
 
-use super::line::{Line, LineKind, Message, hash, joined_text};
+use super::copies::{is_session_file, session_id_of};
+use super::line::{Line, LineKind, Message, joined_text};
 use crate::HistoryError;
-use crate::json::{Field, decode, flag, text, time};
+use crate::json::{Field, decode, flag, hash, text, time};
 use crate::record_reader::RecordReader;
 use serde::Deserialize;
 
@@ -24,6 +25,8 @@ pub(super) struct Scan {
     pub(super) permission_mode: Option<String>,
     pub(super) first_prompt: Option<String>,
     pub(super) first_time: Option<Timestamp>,
+    /// The file is that of a sub-agent, read on its own.
+    pub(super) is_sub_agent: bool,
     /// The file contains operations of the prompt queue, so every prompt of a person was queued.
     pub(super) has_queue: bool,
     /// Conversation lines of the main agent, in order.
@@ -64,6 +67,8 @@ struct PromptNode {
 struct Scanner {
     scan: Scan,
     session_id: String,
+    /// The file is that of a sub-agent, read on its own.
+    is_sub_agent: bool,
     prompts: Vec<PromptNode>,
     /// The prompt that each line belongs to, by the hash of the line's id.
     owners: HashMap<u64, Option<usize>>,
@@ -73,7 +78,8 @@ struct Scanner {
 
 /// Reads a session file once.
 pub(super) fn scan(path: &Path, session_id: &str) -> Result<Scan, HistoryError> {
-    let mut scanner = Scanner { session_id: session_id.to_owned(), ..Scanner::default() };
+    let is_sub_agent = !is_session_file(path);
+    let mut scanner = Scanner { session_id: session_id.to_owned(), is_sub_agent, ..Scanner::default() };
     let mut reader = RecordReader::open(path)?;
     while let Some(record) = reader.next()? {
         if let Ok(record) = record.text
@@ -87,7 +93,8 @@ pub(super) fn scan(path: &Path, session_id: &str) -> Result<Scan, HistoryError> 
 
 /// Reads a session file up to its first prompt.
 pub(super) fn head(path: &Path) -> Result<Scan, HistoryError> {
-    let mut scanner = Scanner { session_id: super::session_id_of(path), ..Scanner::default() };
+    let is_sub_agent = !is_session_file(path);
+    let mut scanner = Scanner { session_id: session_id_of(path), is_sub_agent, ..Scanner::default() };
     let mut reader = RecordReader::open(path)?;
     for _ in 0..MAX_HEAD_LINES {
         let Some(record) = reader.next()? else { break };
@@ -126,7 +133,7 @@ impl Scanner {
         if kind == LineKind::Assistant {
             self.note_spawning_calls(&message);
         }
-        if line.is_side_chain() {
+        if line.is_side_chain() && !self.is_sub_agent {
             return;
         }
         if kind == LineKind::User {
@@ -241,7 +248,10 @@ impl Scanner {
             return;
         }
         for session in [line.request_session_id, line.session_id].into_iter().filter_map(text) {
-            if *session != self.session_id && !self.scan.named_sessions.iter().any(|known| *known == *session) {
+            if *session != self.session_id
+                && !self.is_sub_agent
+                && !self.scan.named_sessions.iter().any(|known| *known == *session)
+            {
                 self.scan.named_sessions.push(session.into_owned());
             }
         }
@@ -249,6 +259,7 @@ impl Scanner {
 
     /// The current branch ends with the last prompt. Other prompts that were answered are on branches that a rewind left.
     fn finish(mut self) -> Scan {
+        self.scan.is_sub_agent = self.is_sub_agent;
         let mut is_current = vec![false; self.prompts.len()];
         let mut next = self.prompts.len().checked_sub(1);
         while let Some(prompt) = next.filter(|prompt| !is_current[*prompt]) {

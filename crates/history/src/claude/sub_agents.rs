@@ -7,10 +7,10 @@ use foldhash::HashMap;
 use interlingua_schema::Timestamp;
 use serde::Deserialize;
 
-use super::line::{Line, LineKind, hash, joined_text};
+use super::line::{Line, LineKind, joined_text};
 use super::scan::Scan;
 use crate::HistoryError;
-use crate::json::{Field, decode, text, time};
+use crate::json::{Field, decode, hash, text, time};
 use crate::merge::SubAgentFile;
 use crate::record_reader::RecordReader;
 

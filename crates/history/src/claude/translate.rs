@@ -10,12 +10,12 @@ use serde::Deserialize;
 
 use super::attachments::{Attachment, AttachmentKind};
 use super::copies::Copies;
-use super::line::{Block, Line, LineKind, hash, joined_text};
+use super::line::{Block, Line, LineKind, joined_text};
 use super::scan::{Scan, is_injected, prompt_text};
 use super::sub_agents::SpawningCall;
 use super::turn::{LastStep, Turn};
 use super::usage::UsageCounter;
-use crate::json::{Field, ObjectWriter, decode, flag, number, text, time};
+use crate::json::{Field, ObjectWriter, decode, flag, hash, number, text, time};
 use crate::merge::MergedRecord;
 use crate::output::Output;
 use crate::session::{HistoryFormat, add_history_metadata};
@@ -150,7 +150,7 @@ impl Translator {
                 return out.drop_record("line of a branch that was rewound");
             }
         }
-        if merged.sub_agent.is_some() || line.is_side_chain() {
+        if merged.sub_agent.is_some() || (line.is_side_chain() && !self.scan.is_sub_agent) {
             return self.sub_agent_line(json, line, merged, out);
         }
         match kind {

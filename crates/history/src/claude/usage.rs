@@ -9,8 +9,8 @@ use foldhash::HashMap;
 use interlingua_schema::{Usage, round_cost};
 use serde::Deserialize;
 
-use super::line::{Message, hash};
-use crate::json::{Field, decode, number, text};
+use super::line::Message;
+use crate::json::{Field, decode, hash, number, text};
 
 /// Counts of the API, which do not include cached tokens in the input.
 #[derive(Debug, Default, Deserialize)]

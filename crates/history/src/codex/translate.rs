@@ -15,7 +15,7 @@ use super::legacy::{self, CallKind, CommandOutput, ModelCall};
 use super::line::{Line, Payload};
 use super::scan::{Calls, ParentThread, Scan, Settings, scan};
 use crate::HistoryError;
-use crate::json::{Field, decode, number, text, time};
+use crate::json::{Field, decode, hash, number, text, time};
 use crate::output::Output;
 use crate::record_reader::Record;
 use crate::session::{HistoryFormat, add_history_metadata};
@@ -68,6 +68,8 @@ struct Thread {
     info: ThreadInfo,
     /// Id of the thread in which it is shown.
     shown_in: String,
+    /// Hashes of its lines. No line is written twice with the same time.
+    seen: HashSet<u64>,
     is_started: bool,
     settings: Settings,
     cwd: Option<String>,
@@ -97,6 +99,7 @@ impl Translator {
         };
         self.threads.push(Thread {
             shown_in,
+            seen: HashSet::default(),
             is_started: false,
             settings: Settings::default(),
             cwd: info.rollout.cwd.clone(),
@@ -115,7 +118,6 @@ impl Translator {
     pub(super) fn push(&mut self, index: usize, record: &Record, path: &Path, out: &mut Output<'_>) {
         out.report().records += 1;
         let session_id = self.threads.first().map(|thread| thread.shown_in.clone()).unwrap_or_default();
-        let Some(thread) = self.threads.get(index) else { return };
         let json = match &record.text {
             Ok(json) => json,
             Err(damaged) => {
@@ -126,6 +128,11 @@ impl Translator {
             }
         };
         out.report().bytes += json.len() as u64;
+        if let Some(thread) = self.threads.get_mut(index)
+            && !thread.seen.insert(hash(json))
+        {
+            return out.drop_record("repetition of an earlier line");
+        }
         let line = match Line::parse(json) {
             Ok(line) => line,
             Err(error) => {
@@ -138,7 +145,8 @@ impl Translator {
                 return unparsed(&session_id, json, &reason, None, out);
             }
         };
-        if record.number <= thread.info.scan.last_copied_line && thread.is_started {
+        let is_copy = |thread: &Thread| thread.is_started && record.number <= thread.info.scan.last_copied_line;
+        if self.threads.get(index).is_some_and(is_copy) {
             return out.drop_record("copy of a line of another thread");
         }
         let context = Context { json, number: record.number, at: time(line.timestamp), session_id: &session_id };

@@ -18,12 +18,16 @@ pub(super) struct FileStorage {
 /// The storage folder that a path is, contains, or is a session file of.
 pub(crate) fn storage_folder(path: &Path) -> Option<PathBuf> {
     if path.is_dir() {
-        return [path.to_owned(), path.join("storage")].into_iter().find(|folder| folder.join("session").is_dir());
+        return [path.to_owned(), path.join("storage")].into_iter().find(|folder| is_storage(folder));
     }
     // `storage/session/<project>/<session>.json`
     let folder = path.ancestors().nth(3)?;
-    (folder.join("session").is_dir() && path.extension().is_some_and(|extension| extension == "json"))
-        .then(|| folder.to_owned())
+    (is_storage(folder) && path.extension().is_some_and(|extension| extension == "json")).then(|| folder.to_owned())
+}
+
+/// Whether a folder has what OpenCode writes there. Other programs have folders with the name `session`, too.
+fn is_storage(folder: &Path) -> bool {
+    folder.join("session").is_dir() && (folder.join("message").is_dir() || folder.join("migration").is_file())
 }
 
 #[derive(Default, Deserialize)]

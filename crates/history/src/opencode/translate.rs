@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::timeline::{Entry, Step, merge, session_entries};
 use super::{Row, SessionRow, Storage};
 use crate::HistoryError;
-use crate::json::{Field, ObjectWriter, decode};
+use crate::json::{Field, ObjectWriter, decode, time};
 use crate::output::Output;
 use crate::session::{HistoryFormat, add_history_metadata};
 
@@ -76,8 +76,7 @@ fn with_descendants<'a>(root: &'a SessionRow, rows: &'a [SessionRow]) -> Vec<&'a
 
 /// Replays a stored event of the v2 API. Its type ends with the version of its format.
 fn replay_event(kind: &str, data: &str, out: &mut Output<'_>) {
-    out.report().records += 1;
-    out.report().bytes += data.len() as u64;
+    count(data, out);
     let kind = match kind.rsplit_once('.') {
         Some((kind, version)) if version.bytes().all(|byte| byte.is_ascii_digit()) => kind,
         _ => kind,
@@ -85,6 +84,14 @@ fn replay_event(kind: &str, data: &str, out: &mut Output<'_>) {
     if kind.starts_with("session.created") || kind.starts_with("session.updated") {
         return out.drop_record("state of the session");
     }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Timed<'a> {
+        #[serde(borrow)]
+        timestamp: Field<'a>,
+    }
+    let timed: Timed<'_> = serde_json::from_str(data).unwrap_or_default();
+    out.set_time(time(timed.timestamp));
     out.receive(data, &event_line(kind, data));
 }
 
