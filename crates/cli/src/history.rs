@@ -67,7 +67,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::show_history(History::open_session(&args.session)?),
         Command::Convert(args) => convert::convert_sessions(History::open_session(&args.session.session)?, args.raw),
-        Command::Import(args) => import::run(args),
+        Command::Import(args) => import::run(&args),
     }
 }
 

@@ -8,6 +8,7 @@ mod copies;
 mod line;
 mod scan;
 mod sub_agents;
+mod system;
 mod translate;
 mod turn;
 mod usage;

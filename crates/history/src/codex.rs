@@ -8,8 +8,11 @@ mod changes;
 mod home;
 mod items;
 mod legacy;
+mod legacy_events;
 mod line;
+mod model_calls;
 mod scan;
+mod thread_settings;
 mod translate;
 
 use std::collections::BTreeMap;
@@ -53,7 +56,7 @@ impl CodexReader {
         let home = self.home(path)?;
         let mut output = Output::new(Box::new(CodexConverter::default()), options.conversion, sink, report);
         let Some(root) = home.rollout(path) else { return output.finish() };
-        let members = home.members(root)?;
+        let members = home.members(root);
         let mut translator = Translator::default();
         let main = ThreadInfo::load(home, root, None)?;
         let main_index = translator.add_thread(main);

@@ -72,11 +72,9 @@ fn roots_of(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn list(folder: &Path, depth: usize, found: &mut Found) -> Result<(), HistoryError> {
-    if let Some(storage) = storage_folder(folder) {
-        if storage == folder {
-            found.storage_folders.push(storage);
-            return Ok(());
-        }
+    if storage_folder(folder).is_some_and(|storage| storage == folder) {
+        found.storage_folders.push(folder.to_owned());
+        return Ok(());
     }
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder).map_err(HistoryError::read(folder))? {

@@ -196,7 +196,6 @@ fn new_session(session: &HistorySession, id: &SessionId) -> NewSession {
 }
 
 /// Appends the events that the store does not have.
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct ImportSink<'a> {
     store: &'a Store,
     runtime: &'a Handle,
@@ -270,13 +269,12 @@ impl ImportSink<'_> {
         if count == 0 || self.is_rewritten {
             return Ok(());
         }
-        let key = match self.key {
-            Some(key) => key,
-            None => {
-                let session = self.runtime.block_on(self.store.create(self.new_session.clone()))?;
-                self.key = Some(session.key);
-                session.key
-            }
+        let key = if let Some(key) = self.key {
+            key
+        } else {
+            let session = self.runtime.block_on(self.store.create(self.new_session.clone()))?;
+            self.key = Some(session.key);
+            session.key
         };
         let events: Vec<UniversalEvent> = self.events.drain(..count).collect();
         self.added += events.len() as u64;

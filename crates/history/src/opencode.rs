@@ -53,6 +53,9 @@ trait Storage {
     /// The messages of a session, oldest first.
     fn messages(&self, session: &str) -> Result<Vec<Row>, HistoryError>;
 
+    /// One message.
+    fn message(&self, session: &str, message: &str) -> Result<Option<Row>, HistoryError>;
+
     /// The parts of a message, oldest first.
     fn parts(&self, session: &str, message: &str) -> Result<Vec<Row>, HistoryError>;
 
@@ -93,14 +96,11 @@ impl OpenCodeReader {
     ) -> Result<(), HistoryError> {
         let id = session.native_session_id.as_str();
         let mut output = Output::new(Box::new(OpenCodeConverter::default()), options.conversion, sink, report);
-        match session.format {
-            HistoryFormat::OpenCodeFiles => {
-                translate::convert(&FileStorage::new(&session.path), session.format, &session.path, id, &mut output)?;
-            }
-            _ => {
-                let database = self.database(&session.path)?;
-                translate::convert(database, session.format, &session.path, id, &mut output)?;
-            }
+        let (format, path) = (session.format, session.path.as_path());
+        if format == HistoryFormat::OpenCodeFiles {
+            translate::convert(&FileStorage::new(path), format, path, id, &mut output)?;
+        } else {
+            translate::convert(self.database(path)?, format, path, id, &mut output)?;
         }
         output.finish()
     }

@@ -1,10 +1,12 @@
 //! Reads the lines of a file, with their position.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use interlingua_wirelog::{LineBuffer, MAX_LINE_BYTES};
+
+use ruzstd::decoding::StreamingDecoder;
 
 use crate::HistoryError;
 
@@ -29,10 +31,15 @@ pub(crate) struct DamagedText {
     pub(crate) reason: String,
 }
 
+/// Whether a file is compressed with zstd, by its name.
+pub(crate) fn is_compressed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "zst")
+}
+
 /// Reads the lines of a file. Blank lines are left out.
 pub(crate) struct RecordReader {
     path: PathBuf,
-    input: BufReader<File>,
+    input: Box<dyn BufRead>,
     line: LineBuffer,
     number: u64,
 }
@@ -40,9 +47,15 @@ pub(crate) struct RecordReader {
 impl RecordReader {
     pub(crate) fn open(path: &Path) -> Result<Self, HistoryError> {
         let file = File::open(path).map_err(HistoryError::read(path))?;
+        let input: Box<dyn Read> = if is_compressed(path) {
+            let decoder = StreamingDecoder::new(file).map_err(io::Error::other).map_err(HistoryError::read(path))?;
+            Box::new(decoder)
+        } else {
+            Box::new(file)
+        };
         Ok(Self {
             path: path.to_owned(),
-            input: BufReader::with_capacity(BUFFER_BYTES, file),
+            input: Box::new(BufReader::with_capacity(BUFFER_BYTES, input)),
             line: LineBuffer::new(MAX_LINE_BYTES),
             number: 0,
         })

@@ -86,8 +86,8 @@ impl HistoryReader {
     /// Converts one session with its sub-agents.
     ///
     /// # Errors
-    /// If the history cannot be read, or the events cannot be written. A damaged record is no error, but an
-    /// `agent.unparsed` event, and in the report.
+    /// If the events cannot be written. What cannot be read is in the report. A damaged record is an `agent.unparsed`
+    /// event, too.
     pub fn convert(
         &mut self,
         session: &HistorySession,
@@ -95,12 +95,20 @@ impl HistoryReader {
         sink: &mut dyn HistorySink,
         report: &mut HistoryReport,
     ) -> Result<(), HistoryError> {
-        match session.format {
+        let converted = match session.format {
             HistoryFormat::ClaudeLines => self.claude.convert(&session.path, options, sink, report),
             HistoryFormat::CodexRollout => self.codex.convert(&session.path, options, sink, report),
             HistoryFormat::OpenCodeDatabase | HistoryFormat::OpenCodeFiles => {
                 self.opencode.convert(session, options, sink, report)
             }
+        };
+        match converted {
+            Err(error @ HistoryError::Write(_)) => Err(error),
+            Err(error) => {
+                report.add_problem(&session.path, None, error.to_string());
+                Ok(())
+            }
+            Ok(()) => Ok(()),
         }
     }
 

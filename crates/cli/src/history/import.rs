@@ -38,7 +38,7 @@ pub(super) struct ImportArgs {
     data_dir: Option<PathBuf>,
 }
 
-pub(super) fn run(args: ImportArgs) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let ListArgs { paths, agent, since, directory, .. } = &args.sessions;
     if !args.all && paths.is_empty() && agent.is_none() && since.is_none() && directory.is_none() {
         bail!("which sessions? Use --all, or select some with --agent, --since, --directory or a path");

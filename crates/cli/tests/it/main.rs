@@ -1,6 +1,7 @@
 //! Tests of the `interlingua` binary.
 
 mod agent_cleanup;
+mod history;
 mod listening;
 mod offline;
 mod run_interrupt;

@@ -1,25 +1,32 @@
 //! `attachment` lines: mostly context for the model, and a few things that happened.
 
+use interlingua_convert::{Failure, Note};
+use interlingua_schema::ErrorCode;
 use serde::Deserialize;
 
-use crate::json::{Field, ObjectWriter, number, text};
+use super::line::{Line, joined_text};
+use super::scan::is_injected;
+use super::translate::Translator;
+use super::turn::LastStep;
+use crate::json::{Field, ObjectWriter, decode, number, text};
+use crate::output::Output;
 
 /// What an attachment contains, as far as it is used.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Attachment<'a> {
+struct Attachment<'a> {
     #[serde(borrow, rename = "type")]
     kind: Field<'a>,
     #[serde(borrow)]
-    pub(super) prompt: Field<'a>,
+    prompt: Field<'a>,
     #[serde(borrow)]
-    pub(super) command_mode: Field<'a>,
+    command_mode: Field<'a>,
     #[serde(borrow)]
-    pub(super) origin: Field<'a>,
+    origin: Field<'a>,
     #[serde(borrow)]
-    pub(super) max_turns: Field<'a>,
+    max_turns: Field<'a>,
     #[serde(borrow)]
-    pub(super) filename: Field<'a>,
+    filename: Field<'a>,
     #[serde(borrow)]
     hook_name: Field<'a>,
     #[serde(borrow)]
@@ -45,7 +52,7 @@ struct BlockingError<'a> {
 
 /// The types of attachments that are more than context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AttachmentKind {
+enum AttachmentKind {
     /// A message that the agent took up in the middle of a turn.
     QueuedCommand,
     /// A hook ran.
@@ -61,7 +68,7 @@ pub(super) enum AttachmentKind {
 }
 
 impl Attachment<'_> {
-    pub(super) fn kind(&self) -> AttachmentKind {
+    fn kind(&self) -> AttachmentKind {
         match text(self.kind).as_deref() {
             Some("queued_command") => AttachmentKind::QueuedCommand,
             Some(
@@ -75,7 +82,7 @@ impl Attachment<'_> {
     }
 
     /// The line that reports the hook on the wire.
-    pub(super) fn hook_response(&self, id: Field<'_>, session_id: &str) -> String {
+    fn hook_response(&self, id: Field<'_>, session_id: &str) -> String {
         let has_failed = text(self.kind).as_deref() != Some("hook_success");
         let error = text(self.blocking_error.blocking_error);
         let stdout = text(self.stdout).or_else(|| text(self.content));
@@ -90,5 +97,54 @@ impl Attachment<'_> {
         line.number("exit_code", number(self.exit_code).filter(|_| !has_failed));
         line.text("outcome", if has_failed { "error" } else { "success" });
         line.finish()
+    }
+}
+
+impl Translator {
+    pub(super) fn attachment(&mut self, json: &str, line: &Line<'_>, out: &mut Output<'_>) {
+        let attachment: Attachment<'_> = decode(line.attachment);
+        match attachment.kind() {
+            AttachmentKind::QueuedCommand => self.queued_command(json, line, &attachment, out),
+            AttachmentKind::Hook => {
+                self.start_session(line, out);
+                out.receive(json, &attachment.hook_response(line.uuid, &self.session_id));
+            }
+            AttachmentKind::StructuredOutput => {
+                self.turn.is_over = true;
+                out.drop_record("output of the turn, which its call contains");
+            }
+            AttachmentKind::MaxTurnsReached => {
+                self.start_session(line, out);
+                self.turn.is_over = true;
+                let limit = number(attachment.max_turns).unwrap_or_default();
+                let failure = Failure::new(ErrorCode::Limit, format!("Reached maximum number of turns ({limit})"));
+                out.receive_drafts(json, |drafts| drafts.session(&self.session_id).failed(failure));
+            }
+            AttachmentKind::EditedFile => {
+                self.start_session(line, out);
+                let file = text(attachment.filename).unwrap_or_default();
+                let note = Note::notice(format!("{file} was changed outside of the session"));
+                out.receive_drafts(json, |drafts| drafts.session(&self.session_id).note(note));
+            }
+            AttachmentKind::Context => out.drop_record("context for the model"),
+        }
+    }
+
+    /// A message that the agent took up in the middle of a turn.
+    fn queued_command(&mut self, json: &str, line: &Line<'_>, attachment: &Attachment<'_>, out: &mut Output<'_>) {
+        let mut message = ObjectWriter::with_capacity(256);
+        message.text("role", "user").raw("content", attachment.prompt);
+        let message = message.finish();
+        let Ok(message) = serde_json::from_str(&message) else { return };
+        let line = Line { message: Some(message), ..line.clone() };
+        let content = joined_text(&line.message().blocks());
+        let is_notification = text(attachment.command_mode).as_deref() == Some("task-notification");
+        if is_notification || is_injected(attachment.origin) {
+            return self.injected_message(json, &line, &content, out);
+        }
+        self.start_session(&line, out);
+        self.start_turn(out);
+        self.turn.observe(LastStep::Prompt);
+        out.receive(json, &self.message_line(&line, None, false));
     }
 }

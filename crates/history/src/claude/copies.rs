@@ -92,9 +92,9 @@ impl Project {
                     continue;
                 }
                 let parent = scan(&sibling.path, &sibling.session_id)?;
-                let copied = copied_prefix(&parent.entries, &own.entries);
-                if !copied.is_empty() {
-                    copies.lines.extend(copied);
+                let prefix = copied_prefix(&parent.entries, &own.entries);
+                if !prefix.is_empty() {
+                    copies.lines.extend(prefix);
                     copies.from = Some(sibling.session_id.clone());
                     return Ok(());
                 }
@@ -147,7 +147,7 @@ pub(super) fn session_files(folder: &Path) -> Result<Vec<PathBuf>, HistoryError>
 /// Whether a path has the name of a session file.
 pub(crate) fn is_session_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    name.ends_with(".jsonl") && !name.starts_with("agent-")
+    path.extension().is_some_and(|extension| extension == "jsonl") && !name.starts_with("agent-")
 }
 
 /// The session that a file belongs to. Lines may name another one, in a fork.

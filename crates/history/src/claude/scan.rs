@@ -145,11 +145,9 @@ impl Scanner {
                 text(message.model).filter(|model| !model.starts_with('<')).map(std::borrow::Cow::into_owned);
         }
         let prompt = (kind == LineKind::User).then(|| prompt_text(line, &message)).flatten();
-        if let Some(prompt) = &prompt {
-            if self.scan.first_prompt.is_none() {
-                self.scan.first_prompt = Some(prompt.clone());
-                self.scan.permission_mode = text(line.permission_mode).map(std::borrow::Cow::into_owned);
-            }
+        if let Some(prompt) = prompt.as_ref().filter(|_| self.scan.first_prompt.is_none()) {
+            self.scan.first_prompt = Some(prompt.clone());
+            self.scan.permission_mode = text(line.permission_mode).map(std::borrow::Cow::into_owned);
         }
         let Some(id) = line.id() else { return };
         self.add_to_tree(id, line, kind, prompt.is_some());

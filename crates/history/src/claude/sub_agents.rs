@@ -81,7 +81,7 @@ fn list(folder: &Path) -> Result<Vec<PathBuf>, HistoryError> {
     for entry in entries {
         let path = entry.map_err(HistoryError::read(folder))?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if name.starts_with("agent-") && name.ends_with(".jsonl") {
+        if name.starts_with("agent-") && path.extension().is_some_and(|extension| extension == "jsonl") {
             files.push(path);
         }
     }

@@ -3,12 +3,11 @@
 use std::collections::VecDeque;
 
 use foldhash::{HashMap, HashSet};
+use interlingua_convert::Note;
 use interlingua_convert::claude::{is_compaction_summary, is_interrupt_marker};
-use interlingua_convert::{Failure, Note};
-use interlingua_schema::{ErrorCode, SessionMetadata, TurnMetadata};
+use interlingua_schema::{SessionMetadata, TurnMetadata};
 use serde::Deserialize;
 
-use super::attachments::{Attachment, AttachmentKind};
 use super::copies::Copies;
 use super::line::{Block, Line, LineKind, joined_text};
 use super::scan::{Scan, is_injected, prompt_text};
@@ -29,24 +28,24 @@ const LOCATION: &str = "claude history";
 
 /// Translates the lines of one session, in order.
 pub(super) struct Translator {
-    session_id: String,
-    scan: Scan,
-    copies: Copies,
-    is_started: bool,
-    turn: Turn,
-    usage: UsageCounter,
+    pub(super) session_id: String,
+    pub(super) scan: Scan,
+    pub(super) copies: Copies,
+    pub(super) is_started: bool,
+    pub(super) turn: Turn,
+    pub(super) usage: UsageCounter,
     /// Hashes of the ids of lines that were converted.
-    seen: HashSet<u64>,
+    pub(super) seen: HashSet<u64>,
     /// Prompts that are in the queue or were taken from it last.
-    queued: VecDeque<String>,
+    pub(super) queued: VecDeque<String>,
     /// Tool call of the sub-agent that each line of a side chain belongs to, by the hash of the line's id. Up to 1.x, side
     /// chains are in the session file.
-    side_chains: HashMap<u64, String>,
+    pub(super) side_chains: HashMap<u64, String>,
     /// A command that a person typed is running.
-    in_slash_command: bool,
-    last_prompt_id: Option<String>,
-    model: Option<String>,
-    permission_mode: Option<String>,
+    pub(super) in_slash_command: bool,
+    pub(super) last_prompt_id: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) permission_mode: Option<String>,
 }
 
 impl Translator {
@@ -248,7 +247,7 @@ impl Translator {
     }
 
     /// A message in the user's name that no person wrote.
-    fn injected_message(&mut self, json: &str, line: &Line<'_>, content: &str, out: &mut Output<'_>) {
+    pub(super) fn injected_message(&mut self, json: &str, line: &Line<'_>, content: &str, out: &mut Output<'_>) {
         let content = content.trim_start();
         if content.starts_with("<local-command-stdout>") || content.starts_with("<local-command-stderr>") {
             if self.in_slash_command {
@@ -297,7 +296,7 @@ impl Translator {
     }
 
     /// A prompt that a person wrote starts a turn.
-    fn prompt(&mut self, json: &str, line: &Line<'_>, prompt: &str, out: &mut Output<'_>) {
+    pub(super) fn prompt(&mut self, json: &str, line: &Line<'_>, prompt: &str, out: &mut Output<'_>) {
         let command = slash_command(prompt);
         if let Some(command) = command
             && self.scan.has_queue
@@ -360,115 +359,8 @@ impl Translator {
         out.receive(json, &self.message_line(line, None, false));
     }
 
-    fn system(&mut self, json: &str, line: &Line<'_>, out: &mut Output<'_>) {
-        let subtype = text(line.subtype).unwrap_or_default();
-        let mut wire = ObjectWriter::with_capacity(256);
-        wire.text("type", "system").text("session_id", &self.session_id);
-        match &*subtype {
-            "compact_boundary" => {
-                let metadata: CompactMetadata<'_> = decode(line.compact_metadata);
-                let mut wire_metadata = ObjectWriter::with_capacity(64);
-                wire_metadata.raw("trigger", metadata.trigger);
-                wire_metadata.raw("pre_tokens", metadata.pre_tokens).raw("post_tokens", metadata.post_tokens);
-                wire.text("subtype", "compact_boundary").json("compact_metadata", &wire_metadata.finish());
-            }
-            "api_error" => {
-                let error: ApiError<'_> = decode(line.error);
-                let status = number(error.status);
-                wire.text("subtype", "api_retry").number("attempt", number(line.retry_attempt));
-                wire.number("max_retries", number(line.max_retries));
-                wire.number("retry_delay_ms", number(line.retry_in_ms)).number("error_status", status);
-                wire.text("error", error_name(status));
-            }
-            "informational" => {
-                wire.text("subtype", "informational").raw("content", line.content).raw("level", line.level);
-            }
-            "model_fallback" => {
-                wire.text("subtype", "model_fallback").raw("content", line.content);
-                wire.raw("original_model", line.original_model).raw("fallback_model", line.fallback_model);
-            }
-            "local_command" => return self.local_command(json, line, out),
-            "stop_hook_summary" => return out.drop_record("summary of hooks; their effects follow"),
-            "turn_duration"
-            | "away_summary"
-            | "bridge_status"
-            | "memory_saved"
-            | "permission_retry"
-            | "microcompact_boundary"
-            | "scheduled_task_fire"
-            | "agents_killed" => {
-                return out.drop_record("state of the user interface");
-            }
-            _ => return self.unparsed(json, "unknown type of line", Some(format!("system/{subtype}")), out),
-        }
-        self.start_session(line, out);
-        out.receive(json, &wire.finish());
-    }
-
-    /// A command that ran without the model. Some versions mark it by its type, others by its text.
-    fn local_command(&mut self, json: &str, line: &Line<'_>, out: &mut Output<'_>) {
-        let content = text(line.content).unwrap_or_default();
-        let mut message = ObjectWriter::with_capacity(content.len() + 64);
-        message.text("role", "user").text("content", &content);
-        let message = message.finish();
-        let Ok(message) = serde_json::from_str(&message) else { return };
-        let line = Line { message: Some(message), ..line.clone() };
-        if slash_command(&content).is_some() {
-            self.prompt(json, &line, &content, out);
-        } else {
-            self.injected_message(json, &line, &content, out);
-        }
-    }
-
-    fn attachment(&mut self, json: &str, line: &Line<'_>, out: &mut Output<'_>) {
-        let attachment: Attachment<'_> = decode(line.attachment);
-        match attachment.kind() {
-            AttachmentKind::QueuedCommand => self.queued_command(json, line, &attachment, out),
-            AttachmentKind::Hook => {
-                self.start_session(line, out);
-                out.receive(json, &attachment.hook_response(line.uuid, &self.session_id));
-            }
-            AttachmentKind::StructuredOutput => {
-                self.turn.is_over = true;
-                out.drop_record("output of the turn, which its call contains");
-            }
-            AttachmentKind::MaxTurnsReached => {
-                self.start_session(line, out);
-                self.turn.is_over = true;
-                let limit = number(attachment.max_turns).unwrap_or_default();
-                let failure = Failure::new(ErrorCode::Limit, format!("Reached maximum number of turns ({limit})"));
-                out.receive_drafts(json, |drafts| drafts.session(&self.session_id).failed(failure));
-            }
-            AttachmentKind::EditedFile => {
-                self.start_session(line, out);
-                let file = text(attachment.filename).unwrap_or_default();
-                let note = Note::notice(format!("{file} was changed outside of the session"));
-                out.receive_drafts(json, |drafts| drafts.session(&self.session_id).note(note));
-            }
-            AttachmentKind::Context => out.drop_record("context for the model"),
-        }
-    }
-
-    /// A message that the agent took up in the middle of a turn.
-    fn queued_command(&mut self, json: &str, line: &Line<'_>, attachment: &Attachment<'_>, out: &mut Output<'_>) {
-        let mut message = ObjectWriter::with_capacity(256);
-        message.text("role", "user").raw("content", attachment.prompt);
-        let message = message.finish();
-        let Ok(message) = serde_json::from_str(&message) else { return };
-        let line = Line { message: Some(message), ..line.clone() };
-        let content = joined_text(&line.message().blocks());
-        let is_notification = text(attachment.command_mode).as_deref() == Some("task-notification");
-        if is_notification || is_injected(attachment.origin) {
-            return self.injected_message(json, &line, &content, out);
-        }
-        self.start_session(&line, out);
-        self.start_turn(out);
-        self.turn.observe(LastStep::Prompt);
-        out.receive(json, &self.message_line(&line, None, false));
-    }
-
     /// The line of the wire for a `user` or `assistant` line.
-    fn message_line(&self, line: &Line<'_>, call: Option<&str>, is_synthetic: bool) -> String {
+    pub(super) fn message_line(&self, line: &Line<'_>, call: Option<&str>, is_synthetic: bool) -> String {
         let is_assistant = line.kind() == LineKind::Assistant;
         let message_length = line.message.map_or(0, |message| message.get().len());
         let result_length = line.tool_use_result.map_or(0, |result| result.get().len());
@@ -496,7 +388,7 @@ impl Translator {
     }
 
     /// Starts the session before its first line, and notes the time of the line.
-    fn start_session(&mut self, line: &Line<'_>, out: &mut Output<'_>) {
+    pub(super) fn start_session(&mut self, line: &Line<'_>, out: &mut Output<'_>) {
         out.set_time(time(line.timestamp));
         if std::mem::replace(&mut self.is_started, true) {
             return;
@@ -511,7 +403,7 @@ impl Translator {
         out.infer(|drafts| drafts.session(&self.session_id).started(metadata));
     }
 
-    fn start_turn(&mut self, out: &mut Output<'_>) {
+    pub(super) fn start_turn(&mut self, out: &mut Output<'_>) {
         if self.turn.is_running() {
             return;
         }
@@ -545,43 +437,13 @@ impl Translator {
         }
     }
 
-    fn unparsed(&self, record: &str, reason: &str, native_type: Option<String>, out: &mut Output<'_>) {
+    pub(super) fn unparsed(&self, record: &str, reason: &str, native_type: Option<String>, out: &mut Output<'_>) {
         out.receive_drafts(record, |drafts| drafts.session(&self.session_id).unparsed(LOCATION, reason, native_type));
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct CompactMetadata<'a> {
-    #[serde(borrow)]
-    trigger: Field<'a>,
-    #[serde(borrow)]
-    pre_tokens: Field<'a>,
-    #[serde(borrow)]
-    post_tokens: Field<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ApiError<'a> {
-    #[serde(borrow)]
-    status: Field<'a>,
-}
-
-/// The name that the wire has for a failed request with this status.
-fn error_name(status: Option<u64>) -> &'static str {
-    match status {
-        Some(401 | 403) => "authentication_failed",
-        Some(429) => "rate_limit",
-        Some(529) => "overloaded",
-        Some(400..=499) => "invalid_request",
-        Some(500..) => "server_error",
-        _ => "unknown",
-    }
-}
-
 /// The name of the slash command in its markup.
-fn slash_command(text: &str) -> Option<&str> {
+pub(super) fn slash_command(text: &str) -> Option<&str> {
     let text = text.trim_start();
     if !text.starts_with("<command-") {
         return None;

@@ -15,6 +15,7 @@ use crate::json::{Field, decode, hash, number, text};
 /// Counts of the API, which do not include cached tokens in the input.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_field_names, reason = "the names of the API")]
 struct ApiUsage<'a> {
     #[serde(borrow)]
     input_tokens: Field<'a>,
@@ -29,6 +30,7 @@ struct ApiUsage<'a> {
 /// Totals of one model in `cost-state`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the names of the format")]
 struct ModelTotals<'a> {
     #[serde(borrow)]
     input_tokens: Field<'a>,

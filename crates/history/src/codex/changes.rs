@@ -4,11 +4,11 @@ use serde_json::{Map, Value, json};
 
 /// The changes of an item or event, which are a map by path on disk and a list on the wire.
 pub(super) fn to_wire(changes: Value) -> Value {
-    let Value::Object(changes) = changes else { return changes };
-    changes.into_iter().map(|(path, change)| file_change(path, &change)).collect()
+    let Value::Object(changes) = &changes else { return changes };
+    changes.iter().map(|(path, change)| file_change(path, change)).collect()
 }
 
-fn file_change(path: String, change: &Value) -> Value {
+fn file_change(path: &str, change: &Value) -> Value {
     // Older versions have the kind as a key: `{"add": {"content": "…"}}`.
     let nested = change.as_object().filter(|fields| fields.len() == 1 && !fields.contains_key("type"));
     let (kind, fields) = match nested.and_then(|fields| fields.iter().next()) {

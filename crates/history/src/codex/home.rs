@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::line::{Line, Payload};
 use crate::HistoryError;
 use crate::json::{Field, decode, text, time};
-use crate::record_reader::RecordReader;
+use crate::record_reader::{RecordReader, is_compressed};
 
 /// Folders that contain rollout files, below a home.
 const SESSION_FOLDERS: [&str; 2] = ["sessions", "archived_sessions"];
@@ -111,7 +111,7 @@ impl Home {
     }
 
     /// The threads that are shown as part of a session, with their roles.
-    pub(super) fn members(&self, root: &Rollout) -> Result<Vec<(&Rollout, ThreadRole)>, HistoryError> {
+    pub(super) fn members(&self, root: &Rollout) -> Vec<(&Rollout, ThreadRole)> {
         let mut members: Vec<(&Rollout, ThreadRole)> = Vec::new();
         let mut next = vec![root.thread_id.as_str()];
         while let Some(parent) = next.pop() {
@@ -133,7 +133,7 @@ impl Home {
                 next.push(&rollout.thread_id);
             }
         }
-        Ok(members)
+        members
     }
 
     /// The thread that asked for a review. Older versions do not name it: it is the thread that was in a review when the
@@ -201,7 +201,7 @@ pub(super) fn sessions_folder(file: &Path) -> PathBuf {
 /// Whether a path has the name of a rollout file.
 pub(crate) fn is_rollout_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    name.starts_with("rollout-") && name.ends_with(".jsonl")
+    name.starts_with("rollout-") && is_lines_file(path)
 }
 
 fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), HistoryError> {
@@ -220,7 +220,9 @@ fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), His
 }
 
 fn is_lines_file(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "jsonl")
+    // Old threads are compressed.
+    let name = if is_compressed(path) { path.with_extension("") } else { path.to_owned() };
+    name.extension().is_some_and(|extension| extension == "jsonl")
 }
 
 fn read_head(path: &Path) -> Result<Option<Rollout>, HistoryError> {

@@ -242,9 +242,9 @@ fn translate_collab_call(item: &mut Map<String, Value>) {
 /// The state of a sub-agent: a name, or a name with a message.
 pub(super) fn agent_state(state: Value) -> Value {
     match state {
-        Value::String(status) => json!({ "status": camel_case(&status), "message": null }),
+        Value::String(name) => json!({ "status": camel_case(&name), "message": null }),
         Value::Object(states) => match states.into_iter().next() {
-            Some((status, message)) => json!({ "status": camel_case(&status), "message": message }),
+            Some((name, message)) => json!({ "status": camel_case(&name), "message": message }),
             None => Value::Null,
         },
         other => other,

@@ -225,7 +225,7 @@ fn is_head(head: &str) -> bool {
 }
 
 /// Ends the item of a command.
-pub(super) fn complete_command(mut item: Map<String, Value>, output: CommandOutput) -> Map<String, Value> {
+pub(super) fn complete_command(mut item: Map<String, Value>, output: &CommandOutput) -> Map<String, Value> {
     let status = match (output.status, output.exit_code) {
         (CommandStatus::Declined, _) => "declined",
         (CommandStatus::Ended, Some(0)) => "completed",
@@ -300,8 +300,8 @@ fn complete_collab(item: &mut Map<String, Value>, output: &str, status: &mut &st
         item.insert("receiverThreadIds".to_owned(), json!([agent]));
         states.insert(agent.clone(), agent_state(json!("pending_init")));
     }
-    for (agent, state) in output.get("status").and_then(Value::as_object).into_iter().flatten() {
-        states.insert(agent.clone(), agent_state(state.clone()));
+    for (id, state) in output.get("status").and_then(Value::as_object).into_iter().flatten() {
+        states.insert(id.clone(), agent_state(state.clone()));
     }
     let targets: Vec<String> = item
         .get("receiverThreadIds")

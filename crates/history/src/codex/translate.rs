@@ -4,32 +4,30 @@ use std::path::Path;
 
 use foldhash::HashSet;
 use interlingua_convert::{Note, TurnEnd};
-use interlingua_schema::{SessionMetadata, TurnStatus};
+use interlingua_schema::TurnStatus;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::changes;
 use super::home::{Home, Rollout, ThreadRole};
 use super::items::{self, camel_case};
-use super::legacy::{self, CallKind, CommandOutput, ModelCall};
+use super::legacy::ModelCall;
 use super::line::{Line, Payload};
 use super::scan::{Calls, ParentThread, Scan, Settings, scan};
 use crate::HistoryError;
 use crate::json::{Field, decode, hash, number, text, time};
 use crate::output::Output;
 use crate::record_reader::Record;
-use crate::session::{HistoryFormat, add_history_metadata};
 
 /// `location` of the `agent.unparsed` events.
 const LOCATION: &str = "codex history";
-const REPEATED: &str = "item of the model's API, which an event repeats";
+pub(super) const REPEATED: &str = "item of the model's API, which an event repeats";
 
 /// A thread and what the first pass over its file found.
 pub(super) struct ThreadInfo {
-    rollout: Rollout,
+    pub(super) rollout: Rollout,
     /// `None` for the thread that is the session.
-    role: Option<ThreadRole>,
-    scan: Scan,
+    pub(super) role: Option<ThreadRole>,
+    pub(super) scan: Scan,
 }
 
 impl ThreadInfo {
@@ -45,7 +43,7 @@ impl ThreadInfo {
 
 /// What the last step of a turn was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum LastStep {
+pub(super) enum LastStep {
     #[default]
     Prompt,
     Answer,
@@ -54,33 +52,33 @@ enum LastStep {
 
 /// The running turn of a thread.
 #[derive(Debug, Default)]
-struct Turn {
-    id: String,
-    last_step: LastStep,
+pub(super) struct Turn {
+    pub(super) id: String,
+    pub(super) last_step: LastStep,
     /// A compaction or review, which ends without an answer.
-    needs_no_answer: bool,
+    pub(super) needs_no_answer: bool,
     /// Ids of the messages of this turn. A message that the model repeats after a retry has the same id.
-    messages: HashSet<String>,
+    pub(super) messages: HashSet<String>,
 }
 
 /// State of a thread.
-struct Thread {
-    info: ThreadInfo,
+pub(super) struct Thread {
+    pub(super) info: ThreadInfo,
     /// Id of the thread in which it is shown.
-    shown_in: String,
+    pub(super) shown_in: String,
     /// Hashes of its lines. No line is written twice with the same time.
-    seen: HashSet<u64>,
-    is_started: bool,
-    settings: Settings,
-    cwd: Option<String>,
-    turn: Option<Turn>,
-    calls: Calls<ModelCall>,
+    pub(super) seen: HashSet<u64>,
+    pub(super) is_started: bool,
+    pub(super) settings: Settings,
+    pub(super) cwd: Option<String>,
+    pub(super) turn: Option<Turn>,
+    pub(super) calls: Calls<ModelCall>,
     /// Commands that are still running, by the number that the model knows them by.
-    running: Calls<(String, String)>,
+    pub(super) running: Calls<(String, String)>,
     /// Last known states of its sub-agents.
-    agents: Map<String, Value>,
-    last_prompt: Option<String>,
-    is_in_review: bool,
+    pub(super) agents: Map<String, Value>,
+    pub(super) last_prompt: Option<String>,
+    pub(super) is_in_review: bool,
 }
 
 /// Translates the lines of the threads of one session.
@@ -185,15 +183,15 @@ impl Translator {
 }
 
 /// A line, besides its content.
-struct Context<'a> {
-    json: &'a str,
-    number: u64,
-    at: Option<interlingua_schema::Timestamp>,
-    session_id: &'a str,
+pub(super) struct Context<'a> {
+    pub(super) json: &'a str,
+    pub(super) number: u64,
+    pub(super) at: Option<interlingua_schema::Timestamp>,
+    pub(super) session_id: &'a str,
 }
 
 impl Thread {
-    fn is_shown(&self) -> bool {
+    pub(super) fn is_shown(&self) -> bool {
         matches!(self.info.role, None | Some(ThreadRole::SubAgent(_)))
     }
 
@@ -231,78 +229,6 @@ impl Thread {
             "token_usage_record" => out.drop_record("usage that the counters repeat"),
             _ => unparsed(context.session_id, context.json, "unknown type of line", Some(kind.into_owned()), out),
         }
-    }
-
-    /// Starts the session, or the sub-agent's thread.
-    fn session_meta(&mut self, context: &Context<'_>, out: &mut Output<'_>) {
-        if std::mem::replace(&mut self.is_started, true) {
-            return out.drop_record("repeated description of the thread");
-        }
-        if !self.is_shown() {
-            return out.drop_record("start of a thread that is shown in another one");
-        }
-        let (rollout, scan) = (&self.info.rollout, &self.info.scan);
-        self.settings = Settings {
-            model: scan.model.clone(),
-            approval_policy: scan.approval_policy.clone(),
-            sandbox: scan.sandbox.clone(),
-            effort: scan.effort.clone(),
-            mode: scan.mode.clone(),
-        };
-        let mut thread = Map::new();
-        thread.insert("id".to_owned(), json!(rollout.thread_id));
-        thread.insert("cwd".to_owned(), json!(rollout.cwd));
-        thread.insert("cliVersion".to_owned(), json!(rollout.version));
-        thread.insert("model".to_owned(), json!(scan.model));
-        if let Some(ThreadRole::SubAgent(parent)) = &self.info.role {
-            thread.insert("parentThreadId".to_owned(), json!(parent));
-        }
-        // A fork of a session starts its usage where its parent's was.
-        if rollout.forked_from.is_some() {
-            thread.insert("forkedFromId".to_owned(), json!(rollout.forked_from));
-        }
-        if self.info.role.is_none() {
-            let mut metadata = SessionMetadata::default();
-            metadata.agent_version.clone_from(&rollout.version);
-            metadata.cwd.clone_from(&rollout.cwd);
-            metadata.model.clone_from(&scan.model);
-            metadata.agent_mode.clone_from(&scan.mode);
-            metadata.permission_mode = permission_mode(&self.settings);
-            metadata.forked_from.clone_from(&rollout.forked_from);
-            let native = interlingua_schema::NativeMetadata::new()
-                .with("approval_policy", scan.approval_policy.clone())
-                .with("model_provider", rollout.model_provider.clone())
-                .with("name", rollout.name.clone())
-                .with("sandbox", scan.sandbox.clone());
-            metadata.native = native.non_empty();
-            add_history_metadata(&mut metadata, HistoryFormat::CodexRollout);
-            out.infer(|drafts| drafts.session(&rollout.thread_id).started(metadata));
-        }
-        self.send("thread/started", json!({ "thread": thread }), context.json, out);
-    }
-
-    /// The settings of a turn. Changes are reported when the turn starts.
-    fn turn_context(&mut self, payload: &Payload<'_>, out: &mut Output<'_>) {
-        let settings = Settings::from_context(payload);
-        if let Some(cwd) = text(payload.cwd) {
-            self.cwd = Some(cwd.into_owned());
-        }
-        if self.info.role.is_none() && self.is_started {
-            let thread_id = self.shown_in.clone();
-            if let (Some(before), Some(model)) = (&self.settings.model, &settings.model)
-                && before != model
-            {
-                let note = Note::model_changed(Some(before.clone()), model.clone());
-                out.infer(|drafts| drafts.session(&thread_id).note(note));
-            }
-            let (before, mode) = (permission_mode(&self.settings), permission_mode(&settings));
-            if let Some(mode) = mode.filter(|mode| before.is_some() && before.as_ref() != Some(mode)) {
-                let note = Note::mode_changed(before, mode);
-                out.infer(|drafts| drafts.session(&thread_id).note(note));
-            }
-            self.settings = settings;
-        }
-        out.drop_record("settings of the turn; changes are reported");
     }
 
     fn event(&mut self, payload: &Payload<'_>, context: &Context<'_>, out: &mut Output<'_>) {
@@ -390,7 +316,7 @@ impl Thread {
     }
 
     /// Starts a turn for versions that do not report it.
-    fn ensure_turn(&mut self, context: &Context<'_>, out: &mut Output<'_>) {
+    pub(super) fn ensure_turn(&mut self, context: &Context<'_>, out: &mut Output<'_>) {
         if self.turn.is_none() && self.is_shown() {
             self.turn_started("", context, out);
         }
@@ -430,7 +356,7 @@ impl Thread {
     }
 
     /// Ends a turn that no line ends.
-    fn cut_off_turn(&mut self, out: &mut Output<'_>) {
+    pub(super) fn cut_off_turn(&mut self, out: &mut Output<'_>) {
         let Some(turn) = self.turn.take() else { return };
         let is_complete = turn.id.is_empty() && (turn.last_step == LastStep::Answer || turn.needs_no_answer);
         let status = if is_complete { TurnStatus::Completed } else { TurnStatus::Failed };
@@ -494,66 +420,17 @@ impl Thread {
         }
     }
 
-    fn note_step(&mut self, step: LastStep) {
+    pub(super) fn note_step(&mut self, step: LastStep) {
         if let Some(turn) = &mut self.turn {
             turn.last_step = step;
         }
     }
 
-    fn turn_id(&self) -> String {
+    pub(super) fn turn_id(&self) -> String {
         self.turn.as_ref().map(|turn| turn.id.clone()).unwrap_or_default()
     }
 
-    /// A prompt, in versions without items.
-    fn user_message(&mut self, payload: &Payload<'_>, context: &Context<'_>, out: &mut Output<'_>) {
-        if self.info.scan.has_message_items {
-            return out.drop_record("message that an item repeats");
-        }
-        if !self.is_shown() {
-            return out.drop_record("message of a review, whose result is shown in another thread");
-        }
-        let message = text(payload.message).unwrap_or_default();
-        // The instructions of a review are written twice.
-        if self.is_in_review && self.last_prompt.as_deref() == Some(&*message) {
-            return out.drop_record("repeated instructions of a review");
-        }
-        if let Some(turn) = &self.turn
-            && turn.id.is_empty()
-            && !self.is_in_review
-            && turn.last_step != LastStep::Tool
-        {
-            self.cut_off_turn(out);
-        }
-        self.ensure_turn(context, out);
-        self.last_prompt = Some(message.clone().into_owned());
-        self.note_step(LastStep::Prompt);
-        let mut content = vec![json!({ "type": "text", "text": message })];
-        let images: Vec<Value> = decode_list(payload.images);
-        content.extend(images.into_iter().map(|url| json!({ "type": "image", "url": url })));
-        let local: Vec<Value> = decode_list(payload.local_images);
-        content.extend(local.into_iter().map(|path| json!({ "type": "localImage", "path": path })));
-        if message.is_empty() && content.len() > 1 {
-            content.remove(0);
-        }
-        let item = json!({ "type": "userMessage", "id": context.item_id(), "content": content });
-        self.complete_whole_item(item, context, out);
-    }
-
-    /// An answer, in versions without items.
-    fn agent_message(&mut self, payload: &Payload<'_>, context: &Context<'_>, out: &mut Output<'_>) {
-        if self.info.scan.has_message_items {
-            return out.drop_record("message that an item repeats");
-        }
-        if !self.is_shown() {
-            return out.drop_record("message of a review, whose result is shown in another thread");
-        }
-        self.ensure_turn(context, out);
-        self.note_step(LastStep::Answer);
-        let item = json!({ "type": "agentMessage", "id": context.item_id(), "text": text(payload.message) });
-        self.complete_whole_item(item, context, out);
-    }
-
-    fn complete_whole_item(&mut self, item: Value, context: &Context<'_>, out: &mut Output<'_>) {
+    pub(super) fn complete_whole_item(&mut self, item: Value, context: &Context<'_>, out: &mut Output<'_>) {
         if let Value::Object(item) = item {
             let turn = self.turn_id();
             self.send_item("item/completed", &turn, item, context.json, out);
@@ -579,307 +456,27 @@ impl Thread {
         self.send("thread/tokenUsage/updated", params, context.json, out);
     }
 
-    fn mcp_call_end(&mut self, payload: &Payload<'_>, context: &Context<'_>, out: &mut Output<'_>) {
-        let Some(id) = text(payload.call_id).filter(|id| !self.info.scan.items.contains(&**id)) else {
-            return out.drop_record("event that an item repeats");
-        };
-        let invocation: Value = decode_value(payload.invocation);
-        let result: Value = decode_value(payload.result);
-        let ok = result.get("Ok").cloned();
-        let is_error =
-            ok.as_ref().is_none_or(|ok| ok.get("isError").or_else(|| ok.get("is_error")) == Some(&json!(true)));
-        let mut item = json!({
-            "type": "mcpToolCall", "id": id, "server": invocation["server"], "tool": invocation["tool"],
-            "arguments": raw_arguments(payload.invocation), "status": if is_error { "failed" } else { "completed" },
-            "durationMs": items::duration_millis(&decode_value(payload.duration)),
-        });
-        match ok {
-            Some(result) => item["result"] = result,
-            None => item["error"] = json!({ "message": result.get("Err").cloned().unwrap_or_default() }),
-        }
-        self.complete_event_call(&id, item, context, out);
-    }
-
-    fn patch_end(&mut self, payload: &Payload<'_>, context: &Context<'_>, out: &mut Output<'_>) {
-        let Some(id) = text(payload.call_id).filter(|id| !self.info.scan.items.contains(&**id)) else {
-            return out.drop_record("event that an item repeats");
-        };
-        let status = text(payload.status).map(|status| camel_case(&status));
-        let is_success = payload.success.is_some_and(|success| success.get() == "true");
-        let status = status.unwrap_or_else(|| if is_success { "completed" } else { "failed" }.to_owned());
-        let item = json!({
-            "type": "fileChange", "id": id, "status": status, "changes": changes::to_wire(decode_value(payload.changes)),
-        });
-        self.complete_event_call(&id, item, context, out);
-    }
-
-    /// Ends a call whose result is an event. The event describes the call better than the model's call.
-    fn complete_event_call(&mut self, id: &str, item: Value, context: &Context<'_>, out: &mut Output<'_>) {
-        self.ensure_turn(context, out);
-        self.calls.remove(id);
-        self.note_step(LastStep::Tool);
-        self.complete_whole_item(item, context, out);
-    }
-
-    fn web_search_end(&mut self, payload: &Payload<'_>, context: &Context<'_>, out: &mut Output<'_>) {
-        let Some(id) = text(payload.call_id).filter(|id| !self.info.scan.items.contains(&**id)) else {
-            return out.drop_record("event that an item repeats");
-        };
-        let action = web_action(payload.action);
-        let item = json!({ "type": "webSearch", "id": id, "query": text(payload.query).unwrap_or_default(), "action": action });
-        self.complete_event_call(&id.clone(), item, context, out);
-    }
-
-    fn image_generation_end(&mut self, payload: &Payload<'_>, context: &Context<'_>, out: &mut Output<'_>) {
-        let Some(id) = text(payload.call_id).filter(|id| !self.info.scan.items.contains(&**id)) else {
-            return out.drop_record("event that an item repeats");
-        };
-        let item = json!({
-            "type": "imageGeneration", "id": id, "status": text(payload.status).unwrap_or_default(),
-            "result": text(payload.result).unwrap_or_default(), "revisedPrompt": text(payload.revised_prompt),
-            "savedPath": text(payload.saved_path),
-        });
-        self.complete_event_call(&id.clone(), item, context, out);
-    }
-
-    fn view_image(&mut self, payload: &Payload<'_>, context: &Context<'_>, out: &mut Output<'_>) {
-        let Some(id) = text(payload.call_id).filter(|id| !self.info.scan.items.contains(&**id)) else {
-            return out.drop_record("event that an item repeats");
-        };
-        let item = json!({ "type": "imageView", "id": id, "path": text(payload.path).unwrap_or_default() });
-        self.complete_event_call(&id.clone(), item, context, out);
-    }
-
-    fn entered_review(&mut self, payload: &Payload<'_>, context: &Context<'_>, out: &mut Output<'_>) {
-        if self.turn.as_ref().is_some_and(|turn| turn.id.is_empty()) {
-            self.cut_off_turn(out);
-        }
-        self.ensure_turn(context, out);
-        self.is_in_review = true;
-        if let Some(turn) = &mut self.turn {
-            turn.needs_no_answer = true;
-        }
-        let item =
-            json!({ "type": "enteredReviewMode", "id": context.item_id(), "review": text(payload.user_facing_hint) });
-        self.complete_whole_item(item, context, out);
-    }
-
-    fn exited_review(&mut self, payload: &Payload<'_>, context: &Context<'_>, out: &mut Output<'_>) {
-        self.is_in_review = false;
-        let review = payload.review_output.map(|output| items::render_review(&decode_value(Some(output))));
-        let item = json!({ "type": "exitedReviewMode", "id": context.item_id(), "review": review.unwrap_or_default() });
-        self.complete_whole_item(item, context, out);
-    }
-
-    fn response_item(&mut self, payload: &Payload<'_>, context: &Context<'_>, out: &mut Output<'_>) {
-        if matches!(self.info.role, Some(ThreadRole::Internal)) {
-            return out.drop_record("work of the agent for itself");
-        }
-        let kind = text(payload.kind).unwrap_or_default();
-        match &*kind {
-            "message" => out.drop_record(REPEATED),
-            "reasoning" => self.reasoning(payload, context, out),
-            "function_call" | "custom_tool_call" | "local_shell_call" => self.model_call(&kind, payload, context, out),
-            "function_call_output" | "custom_tool_call_output" => self.model_call_output(payload, context, out),
-            "web_search_call" => self.web_search_call(payload, context, out),
-            "image_generation_call" => out.drop_record(REPEATED),
-            "agent_message" | "additional_tools" | "ghost_snapshot" | "compaction" | "compaction_summary"
-            | "context_compaction" | "tool_search_call" | "tool_search_output" => {
-                out.drop_record("context for the model");
-            }
-            _ => {
-                let kind = format!("response_item/{kind}");
-                unparsed(context.session_id, context.json, "unknown type of item", Some(kind), out);
-            }
-        }
-    }
-
-    /// Reasoning, in versions without items.
-    fn reasoning(&mut self, payload: &Payload<'_>, context: &Context<'_>, out: &mut Output<'_>) {
-        #[derive(Default, Deserialize)]
-        #[serde(default)]
-        struct Part<'a> {
-            #[serde(borrow)]
-            text: Field<'a>,
-        }
-        if self.info.scan.has_message_items {
-            return out.drop_record(REPEATED);
-        }
-        if !self.is_shown() {
-            return out.drop_record("message of a review, whose result is shown in another thread");
-        }
-        self.ensure_turn(context, out);
-        let texts = |field| {
-            let parts: Vec<Part<'_>> = decode(field);
-            parts.iter().filter_map(|part| text(part.text).map(std::borrow::Cow::into_owned)).collect::<Vec<String>>()
-        };
-        let item = json!({
-            "type": "reasoning", "id": context.item_id(), "summary": texts(payload.summary),
-            "content": texts(payload.content),
-        });
-        self.complete_whole_item(item, context, out);
-    }
-
-    /// A call of the model. If an item has the same id, the item is shown instead.
-    fn model_call(&mut self, kind: &str, payload: &Payload<'_>, context: &Context<'_>, out: &mut Output<'_>) {
-        let id = text(payload.call_id).or_else(|| text(payload.id)).unwrap_or_default().into_owned();
-        if self.info.scan.items.contains(&id) {
-            return out.drop_record(REPEATED);
-        }
-        if self.info.scan.rejected_calls.contains(&id) {
-            return out.drop_record("call that was never made");
-        }
-        let is_custom = kind == "custom_tool_call";
-        let (name, arguments) = match kind {
-            "local_shell_call" => {
-                ("shell".into(), payload.action.map(|action| action.get().to_owned()).unwrap_or_default())
-            }
-            "custom_tool_call" => {
-                (text(payload.name).unwrap_or_default(), text(payload.input).unwrap_or_default().into_owned())
-            }
-            _ => (text(payload.name).unwrap_or_default(), text(payload.arguments).unwrap_or_default().into_owned()),
-        };
-        let namespace = text(payload.namespace);
-        let call = legacy::read_call(
-            &id,
-            &name,
-            namespace.as_deref(),
-            &arguments,
-            is_custom,
-            self.cwd.as_deref(),
-            &self.shown_in,
-        );
-        self.ensure_turn(context, out);
-        self.note_step(LastStep::Tool);
-        match (&call.kind, &call.item) {
-            (CallKind::Plan, _) => self.plan(&call.arguments, context, out),
-            // In newer versions these calls have an item, unless they were declined or could not start.
-            (CallKind::Collab | CallKind::Mcp | CallKind::ImageView, _) if self.info.scan.has_message_items => {
-                out.drop_record("call that failed before it became an item");
-            }
-            (_, Some(item)) => {
-                // The start of a patch or of a server's tool is only known from its end.
-                let turn = self.turn_id();
-                self.send_item("item/started", &turn, item.clone(), context.json, out);
-            }
-            (_, None) => out.drop_record("call that has no item; its effects are reported separately"),
-        }
-        self.calls.insert(id, call);
-    }
-
-    fn plan(&mut self, arguments: &Value, context: &Context<'_>, out: &mut Output<'_>) {
-        let mut steps = arguments.get("plan").cloned().unwrap_or_default();
-        for step in steps.as_array_mut().into_iter().flatten() {
-            if let Some(Value::String(status)) = step.get_mut("status") {
-                *status = camel_case(status);
-            }
-        }
-        let params = json!({
-            "threadId": self.shown_in, "turnId": self.turn_id(), "explanation": arguments.get("explanation"), "plan": steps,
-        });
-        self.send("turn/plan/updated", params, context.json, out);
-    }
-
-    /// The output of a call, as the model sees it.
-    fn model_call_output(&mut self, payload: &Payload<'_>, context: &Context<'_>, out: &mut Output<'_>) {
-        let id = text(payload.call_id).unwrap_or_default().into_owned();
-        let output = output_text(payload.output);
-        let Some(call) = self.calls.remove(&id) else {
-            return out.drop_record(REPEATED);
-        };
-        self.note_step(LastStep::Tool);
-        match call.kind {
-            CallKind::Command => {
-                let Some(item) = call.item else { return };
-                let output = CommandOutput::parse(&output);
-                if let Some(session) = &output.session {
-                    self.running.insert(session.clone(), (id.clone(), output.text));
-                    self.calls.insert(id, ModelCall { kind: CallKind::None, arguments: Value::Null, item: Some(item) });
-                    return out.drop_record("output of a command that is still running");
-                }
-                self.complete_whole_item(Value::Object(legacy::complete_command(item, output)), context, out);
-            }
-            CallKind::CommandInput => self.command_input(&call.arguments, &output, context, out),
-            CallKind::Question => self.question(&call.arguments, &output, context, out),
-            CallKind::Plan | CallKind::None => out.drop_record("output of a call that has no item"),
-            kind => match call.item.filter(|_| !self.info.scan.event_calls.contains(&id)) {
-                Some(_) if self.info.scan.has_message_items && kind != CallKind::Patch => {
-                    out.drop_record("output of a call that has no item");
-                }
-                Some(item) => {
-                    let item = legacy::complete(item, &kind, &output, &mut self.agents);
-                    self.complete_whole_item(Value::Object(item), context, out);
-                }
-                None => {
-                    // The event follows.
-                    out.drop_record(REPEATED);
-                }
-            },
-        }
-    }
-
-    /// Output of a command that was still running.
-    fn command_input(&mut self, arguments: &Value, output: &str, context: &Context<'_>, out: &mut Output<'_>) {
-        let session = match arguments.get("session_id") {
-            Some(Value::Number(number)) => number.to_string(),
-            Some(Value::String(session)) => session.clone(),
-            _ => String::new(),
-        };
-        let Some((id, before)) = self.running.remove(&session) else {
-            return out.drop_record("output of a call that has no item");
-        };
-        let mut output = CommandOutput::parse(output);
-        output.text = before + &output.text;
-        if output.session.is_some() {
-            self.running.insert(session, (id, output.text));
-            return out.drop_record("output of a command that is still running");
-        }
-        if let Some(item) = self.calls.remove(&id).and_then(|call| call.item) {
-            self.complete_whole_item(Value::Object(legacy::complete_command(item, output)), context, out);
-        }
-    }
-
-    /// A question and its answers. Live, the host answers it; on disk it is a call.
-    fn question(&self, arguments: &Value, output: &str, context: &Context<'_>, out: &mut Output<'_>) {
-        let questions = arguments.get("questions").and_then(Value::as_array).cloned().unwrap_or_default();
-        let answers: Value = serde_json::from_str(output).unwrap_or_default();
-        let mut lines = Vec::new();
-        for question in &questions {
-            let id = question.get("id").and_then(Value::as_str).unwrap_or_default();
-            let asked = question.get("question").and_then(Value::as_str).unwrap_or_default();
-            let given = answers["answers"][id]["answers"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            let given = given.collect::<Vec<_>>().join(", ");
-            let given = if given.is_empty() { "no answer".to_owned() } else { given };
-            lines.push(format!("Question: {asked} Answer: {given}"));
-        }
-        self.note(lines.join("\n"), context, out);
-    }
-
-    fn web_search_call(&mut self, payload: &Payload<'_>, context: &Context<'_>, out: &mut Output<'_>) {
-        let id = text(payload.id).map_or_else(|| context.item_id(), std::borrow::Cow::into_owned);
-        if self.info.scan.has_search_events || self.info.scan.has_message_items || self.info.scan.items.contains(&id) {
-            return out.drop_record(REPEATED);
-        }
-        let action = web_action(payload.action);
-        let first = |key: &str| action.get(key).and_then(Value::as_str).map(str::to_owned);
-        let query = first("query").or_else(|| first("url")).unwrap_or_default();
-        let item = json!({ "type": "webSearch", "id": id, "query": query, "action": action });
-        self.complete_event_call(&id, item, context, out);
-    }
-
-    fn note(&self, text: String, context: &Context<'_>, out: &mut Output<'_>) {
+    pub(super) fn note(&self, text: String, context: &Context<'_>, out: &mut Output<'_>) {
         let note = Note::notice(text);
         out.receive_drafts(context.json, |drafts| drafts.session(&self.shown_in).note(note));
     }
 
-    fn send_item(&self, method: &str, turn: &str, item: Map<String, Value>, record: &str, out: &mut Output<'_>) {
+    #[expect(clippy::needless_pass_by_value, reason = "made for this call")]
+    pub(super) fn send_item(
+        &self,
+        method: &str,
+        turn: &str,
+        item: Map<String, Value>,
+        record: &str,
+        out: &mut Output<'_>,
+    ) {
         let (thread, turn, item) = (json!(self.shown_in), json!(turn), items::write(&item));
         let params = format!("{{\"threadId\":{thread},\"turnId\":{turn},\"item\":{item}}}");
         out.receive(record, &format!("{{\"method\":\"{method}\",\"params\":{params}}}"));
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "made for this call")]
-    fn send(&self, method: &str, params: Value, record: &str, out: &mut Output<'_>) {
+    #[expect(clippy::unused_self, clippy::needless_pass_by_value, reason = "made for this call")]
+    pub(super) fn send(&self, method: &str, params: Value, record: &str, out: &mut Output<'_>) {
         let line = format!("{{\"method\":\"{method}\",\"params\":{params}}}");
         out.receive(record, &line);
     }
@@ -887,50 +484,13 @@ impl Thread {
 
 impl Context<'_> {
     /// Id for an item without one.
-    fn item_id(&self) -> String {
+    pub(super) fn item_id(&self) -> String {
         format!("line-{}", self.number)
     }
 }
 
-fn web_action(action: Field<'_>) -> Value {
-    let mut action = decode_value(action);
-    if let Some(Value::String(kind)) = action.get_mut("type") {
-        *kind = camel_case(kind);
-    }
-    action
-}
-
-/// The arguments of a call as the model wrote them.
-fn raw_arguments(invocation: Field<'_>) -> String {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Invocation<'a> {
-        #[serde(borrow)]
-        arguments: Field<'a>,
-    }
-    let invocation: Invocation<'_> = decode(invocation);
-    invocation.arguments.map_or("null", |arguments| arguments.get()).to_owned()
-}
-
-fn decode_value(field: Field<'_>) -> Value {
+pub(super) fn decode_value(field: Field<'_>) -> Value {
     field.and_then(|field| serde_json::from_str(field.get()).ok()).unwrap_or_default()
-}
-
-fn decode_list(field: Field<'_>) -> Vec<Value> {
-    match decode_value(field) {
-        Value::Array(values) => values,
-        _ => Vec::new(),
-    }
-}
-
-/// The text of an output, which may be a list of parts.
-fn output_text(output: Field<'_>) -> String {
-    match decode_value(output) {
-        Value::String(text) => text,
-        Value::Array(parts) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
-        Value::Object(output) => output.get("content").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        _ => String::new(),
-    }
 }
 
 /// Names of errors are in snake case on disk.
@@ -951,17 +511,12 @@ fn translate_error(error: &Value) -> Value {
     json!({ "message": error.get("message"), "codexErrorInfo": info, "additionalDetails": error.get("additional_details") })
 }
 
-/// The universal permission mode of the settings.
-fn permission_mode(settings: &Settings) -> Option<String> {
-    match (settings.mode.as_deref(), settings.approval_policy.as_deref(), settings.sandbox.as_deref()) {
-        (Some(mode), ..) if mode != "default" => Some(mode.to_owned()),
-        (_, Some("on-request" | "untrusted"), _) => Some("default".to_owned()),
-        (_, Some("never"), Some("dangerFullAccess")) => Some("bypass".to_owned()),
-        (_, Some(approval), _) => Some(approval.to_owned()),
-        (mode, None, _) => mode.map(str::to_owned),
-    }
-}
-
-fn unparsed(session_id: &str, record: &str, reason: &str, native_type: Option<String>, out: &mut Output<'_>) {
+pub(super) fn unparsed(
+    session_id: &str,
+    record: &str,
+    reason: &str,
+    native_type: Option<String>,
+    out: &mut Output<'_>,
+) {
     out.receive_drafts(record, |drafts| drafts.session(session_id).unparsed(LOCATION, reason, native_type));
 }

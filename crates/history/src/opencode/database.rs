@@ -1,6 +1,6 @@
 //! The database of OpenCode since 1.15.
 //!
-//! The database may be in use. It is never opened for writing, and SQLite must not create files beside it. So it is copied
+//! The database may be in use. It is never opened for writing, and `SQLite` must not create files beside it. So it is copied
 //! together with its write-ahead log, and the copy is read. Without a log it does not change while it is read.
 
 use std::collections::BTreeSet;
@@ -102,6 +102,11 @@ impl Storage for Database {
     fn messages(&self, session: &str) -> Result<Vec<Row>, HistoryError> {
         let sql = "SELECT id, time_created, data FROM message WHERE session_id = ?1 ORDER BY id";
         self.rows(sql, &[session], &[("sessionID", session)])
+    }
+
+    fn message(&self, session: &str, message: &str) -> Result<Option<Row>, HistoryError> {
+        let sql = "SELECT id, time_created, data FROM message WHERE id = ?1";
+        Ok(self.rows(sql, &[message], &[("sessionID", session)])?.into_iter().next())
     }
 
     fn parts(&self, session: &str, message: &str) -> Result<Vec<Row>, HistoryError> {

@@ -60,14 +60,11 @@ impl FileStorage {
     pub(super) fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
     }
+}
 
-    fn rows(&self, folder: &Path) -> Result<Vec<Row>, HistoryError> {
-        let mut rows = Vec::new();
-        for path in json_files(folder)? {
-            rows.extend(read_row(&path));
-        }
-        Ok(rows)
-    }
+/// The contents of the JSON files in a folder.
+fn read_rows(folder: &Path) -> Result<Vec<Row>, HistoryError> {
+    Ok(json_files(folder)?.iter().filter_map(|path| read_row(path)).collect())
 }
 
 impl Storage for FileStorage {
@@ -101,11 +98,15 @@ impl Storage for FileStorage {
     }
 
     fn messages(&self, session: &str) -> Result<Vec<Row>, HistoryError> {
-        self.rows(&self.folder.join("message").join(session))
+        read_rows(&self.folder.join("message").join(session))
+    }
+
+    fn message(&self, session: &str, message: &str) -> Result<Option<Row>, HistoryError> {
+        Ok(read_row(&self.folder.join("message").join(session).join(format!("{message}.json"))))
     }
 
     fn parts(&self, _session: &str, message: &str) -> Result<Vec<Row>, HistoryError> {
-        self.rows(&self.folder.join("part").join(message))
+        read_rows(&self.folder.join("part").join(message))
     }
 
     fn part(&self, _session: &str, message: &str, part: &str) -> Result<Option<Row>, HistoryError> {

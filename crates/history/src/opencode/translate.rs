@@ -74,6 +74,13 @@ fn with_descendants<'a>(root: &'a SessionRow, rows: &'a [SessionRow]) -> Vec<&'a
     sessions
 }
 
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Timed<'a> {
+    #[serde(borrow)]
+    timestamp: Field<'a>,
+}
+
 /// Replays a stored event of the v2 API. Its type ends with the version of its format.
 fn replay_event(kind: &str, data: &str, out: &mut Output<'_>) {
     count(data, out);
@@ -83,12 +90,6 @@ fn replay_event(kind: &str, data: &str, out: &mut Output<'_>) {
     };
     if kind.starts_with("session.created") || kind.starts_with("session.updated") {
         return out.drop_record("state of the session");
-    }
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Timed<'a> {
-        #[serde(borrow)]
-        timestamp: Field<'a>,
     }
     let timed: Timed<'_> = serde_json::from_str(data).unwrap_or_default();
     out.set_time(time(timed.timestamp));
@@ -159,8 +160,7 @@ impl Translator<'_> {
 
     fn read_message(&mut self, entry: &Entry, session: &str) -> Result<Option<Row>, HistoryError> {
         if self.message.as_ref().is_none_or(|(index, row)| *index != entry.session || row.id != entry.message) {
-            let rows = self.storage.messages(session)?;
-            let row = rows.into_iter().find(|row| row.id == entry.message);
+            let row = self.storage.message(session, &entry.message)?;
             self.message = row.map(|row| (entry.session, row));
         }
         Ok(self.message.as_ref().map(|(_, row)| row.clone()))
@@ -182,16 +182,14 @@ impl Translator<'_> {
             self.damaged(&row, "message", session, out);
             return Ok(());
         };
-        if !is_end {
-            if info.get("role").and_then(Value::as_str) != Some("user") {
-                for key in ["finish", "error", "structured"] {
-                    info.remove(key);
-                }
-                if let Some(time) = info.get_mut("time").and_then(Value::as_object_mut) {
-                    time.remove("completed");
-                }
-                reset_usage(&mut info);
+        if !is_end && info.get("role").and_then(Value::as_str) != Some("user") {
+            for key in ["finish", "error", "structured"] {
+                info.remove(key);
             }
+            if let Some(time) = info.get_mut("time").and_then(Value::as_object_mut) {
+                time.remove("completed");
+            }
+            reset_usage(&mut info);
         }
         let properties = json!({ "sessionID": session.id, "info": info });
         out.receive(&row.json, &event_line("message.updated", &properties.to_string()));

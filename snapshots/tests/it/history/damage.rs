@@ -152,3 +152,36 @@ fn a_database_of_an_unknown_schema_is_reported() {
     let imported = import(&path);
     assert_eq!((imported.events.len(), imported.report.damaged), (0, 1));
 }
+
+/// Compresses the rollout of a recorded thread into a folder.
+fn compressed(folder: &Path) -> (PathBuf, PathBuf) {
+    let rollout = entries(&committed().join(FILES[2])).remove(0);
+    let bytes = ruzstd::encoding::compress_to_vec(
+        fs::File::open(&rollout).unwrap(),
+        ruzstd::encoding::CompressionLevel::Fastest,
+    );
+    let name = format!("{}.zst", rollout.file_name().unwrap().to_str().unwrap());
+    let path = folder.join(name);
+    fs::write(&path, bytes).unwrap();
+    (rollout, path)
+}
+
+#[test]
+fn a_compressed_rollout_gives_the_same_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let (rollout, path) = compressed(folder.path());
+    assert_eq!(import(&path).events, import(&rollout).events);
+}
+
+#[test]
+fn a_corrupt_frame_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, path) = compressed(folder.path());
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes.truncate(middle);
+    fs::write(&path, bytes).unwrap();
+    let imported = import(&path);
+    assert!(imported.report.damaged > 0, "{:?}", imported.report);
+    assert!(violations(&imported).is_empty());
+}
