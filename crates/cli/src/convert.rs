@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use interlingua_convert::{
@@ -9,12 +10,14 @@ use interlingua_convert::{
     converter_for,
 };
 use interlingua_envelope::{EnvelopeLine, Projector};
+use interlingua_history::{EventSinkFn, LineSink};
 use interlingua_schema::{EventData, UniversalEvent};
 use interlingua_wirelog::Reader;
 use serde::Serialize;
 
 use crate::Outcome;
 use crate::agent_log;
+use crate::history::{self, History};
 use crate::output::Output;
 use crate::parallel::{ErrorList, for_each_file};
 
@@ -94,6 +97,9 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 /// Converts one log. Returns a report if `--strict` is set and payloads could not be parsed completely.
 fn convert_file(args: &Args, given: Option<Agent>, file: &str, output: Output) -> anyhow::Result<Option<String>> {
+    if given.is_none() && history::is_history(file)? {
+        return convert_history(args, file, output);
+    }
     let cannot_read = || format!("cannot read {file}");
     let mut reader = Reader::new(agent_log::open(file, &output)?).with_context(cannot_read)?;
     let agent = agent_log::resolve_agent(file, &mut reader, given)?;
@@ -113,6 +119,43 @@ fn convert_file(args: &Args, given: Option<Agent>, file: &str, output: Output) -
     writer.output.flush()?;
     let stats = conversion.stats();
     Ok((args.strict && stats.unparsed > 0).then(|| unparsed_report(file, stats)))
+}
+
+/// Converts the sessions of a history. Returns a report as [`convert_file`] does, also if records are damaged.
+fn convert_history(args: &Args, file: &str, output: Output) -> anyhow::Result<Option<String>> {
+    let mut history = History::open(Path::new(file))?;
+    let mut writer = LineWriter { output, is_pretty: args.pretty, line: Vec::new() };
+    for session in std::mem::take(&mut history.sessions) {
+        if args.envelope {
+            let mut projector = Projector::new(session.agent());
+            let mut write = EventSinkFn::new(|event| writer.write_projection(&mut projector, &event));
+            history.convert(&session, false, &mut write)?;
+            projector
+                .finish()
+                .try_for_each(|completion| writer.write_envelope(&EnvelopeLine::Completion(completion)))?;
+        } else if args.pretty {
+            history.convert(&session, args.raw, &mut EventSinkFn::new(|event| writer.write_pretty(&event)))?;
+        } else {
+            history.convert(&session, args.raw, &mut LineSink::new(&mut writer.output))?;
+        }
+    }
+    writer.output.flush()?;
+    let report = history::report_text(&history.report);
+    if history::has_issues(&history.report, args.strict) {
+        return Ok(Some(report));
+    }
+    eprint!("{report}");
+    Ok(None)
+}
+
+/// Converts sessions of a history into one JSON object per line.
+pub(crate) fn convert_sessions(mut history: History, raw: bool) -> anyhow::Result<Outcome> {
+    let mut output = Output::new();
+    for session in std::mem::take(&mut history.sessions) {
+        history.convert(&session, raw, &mut LineSink::new(&mut output))?;
+    }
+    output.flush()?;
+    Ok(history::outcome(&history.report, false))
 }
 
 /// Lists why payloads could not be parsed completely, most frequent reason first.

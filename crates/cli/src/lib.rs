@@ -10,6 +10,7 @@ pub mod check;
 pub mod convert;
 mod data_dir;
 mod duration;
+pub mod history;
 mod mock_args;
 mod output;
 mod parallel;
@@ -87,6 +88,8 @@ enum Command {
     Tokens(tokens::Args),
     Agents(agents::Args),
     Convert(convert::Args),
+    History(history::Args),
+    Usage(history::usage::UsageArgs),
     Check(check::Args),
     Show(show::Args),
     Schema(schema::Args),
@@ -111,6 +114,8 @@ impl Cli {
             Command::Tokens(args) => tokens::run(args),
             Command::Agents(args) => agents::run(args),
             Command::Convert(args) => convert::run(&args),
+            Command::History(args) => history::run(args),
+            Command::Usage(args) => history::usage::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Show(args) => show::run(&args),
             Command::Schema(args) => schema::run(&args),

@@ -6,9 +6,11 @@ mod style;
 mod transcript;
 
 use std::io::{self, BufRead};
+use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use interlingua_convert::{Conversion, ConversionOptions, convert_log, converter_for};
+use interlingua_history::EventSinkFn;
 use interlingua_schema::UniversalEvent;
 use interlingua_wirelog::{Entry, Input, Reader};
 
@@ -19,6 +21,7 @@ pub(crate) use self::style::Styles;
 pub(crate) use self::transcript::Transcript;
 use crate::Outcome;
 use crate::agent_log;
+use crate::history::{self, History};
 use crate::output::Output;
 
 /// Show a log as a readable transcript: messages, tool calls, diffs, and the usage at the end.
@@ -85,6 +88,13 @@ impl Target {
         }
     }
 
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Self::Terminal(transcript) => transcript.finish(),
+            Self::File(file) => file.finish(),
+        }
+    }
+
     fn write_unparsed(&mut self, reason: &str) -> io::Result<()> {
         match self {
             Self::Terminal(transcript) => transcript.write_unparsed(reason),
@@ -102,6 +112,13 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let output = Output::new();
     let (file, format, output_path) = args.files()?;
     let cannot_read = || format!("cannot read {file}");
+    if given.is_none() && history::is_history(file)? {
+        let target = match format {
+            Some(format) => Target::File(Box::new(TranscriptFile::create(format, file, output_path)?)),
+            None => Target::Terminal(Box::new(Transcript::new(output, Styles::for_stdout(), args.full))),
+        };
+        return show_sessions(History::open(Path::new(file))?, target);
+    }
     let mut reader = Reader::new(agent_log::open(file, &output)?).with_context(cannot_read)?;
     let mut target = match format {
         Some(format) => Target::File(Box::new(TranscriptFile::create(format, file, output_path)?)),
@@ -116,11 +133,22 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         let mut stream = Conversion::new(converter_for(agent), ConversionOptions::default());
         convert_log(&mut reader, &mut stream, |event| target.write_event(&event)).with_context(cannot_read)?;
     }
-    match target {
-        Target::Terminal(transcript) => transcript.finish()?,
-        Target::File(file) => file.finish()?,
-    }
+    target.finish()?;
     Ok(Outcome::Success)
+}
+
+/// Shows sessions of a history on the terminal.
+pub(crate) fn show_history(history: History) -> anyhow::Result<Outcome> {
+    let transcript = Transcript::new(Output::new(), Styles::for_stdout(), false);
+    show_sessions(history, Target::Terminal(Box::new(transcript)))
+}
+
+fn show_sessions(mut history: History, mut target: Target) -> anyhow::Result<Outcome> {
+    for session in std::mem::take(&mut history.sessions) {
+        history.convert(&session, false, &mut EventSinkFn::new(|event| target.write_event(&event)))?;
+    }
+    target.finish()?;
+    Ok(history::outcome(&history.report, false))
 }
 
 fn starts_with_event<R: BufRead>(reader: &mut Reader<R>) -> io::Result<bool> {

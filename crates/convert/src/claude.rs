@@ -58,6 +58,18 @@ use usage::UsageMeter;
 /// Id of the agent, also the `location` of its `agent.unparsed` events.
 const AGENT: &str = "claude";
 
+/// Whether a user's message is the agent's marker for an interrupt.
+#[must_use]
+pub fn is_interrupt_marker(text: &str) -> bool {
+    clean::INTERRUPT_MARKERS.contains(&text.trim())
+}
+
+/// Whether a user's message is the summary of a compaction.
+#[must_use]
+pub fn is_compaction_summary(text: &str) -> bool {
+    clean::extract_summary(text).is_some()
+}
+
 /// Converts the input and output of Claude Code into drafts.
 #[derive(Debug, Default)]
 pub struct ClaudeConverter {

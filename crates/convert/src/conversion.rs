@@ -186,12 +186,32 @@ impl<C: Converter> Conversion<C> {
     /// Converts one input like [`push`](Self::push), but writes its events at the next [`flush`](Self::flush). That is
     /// faster for several inputs, because each half of the work stays in the processor's cache.
     pub fn receive(&mut self, at: Option<Timestamp>, input: InputRef<'_>) {
+        self.receive_payload(at, input, input.payload());
+    }
+
+    /// Converts one input that was translated from a record of the agent's history. Its events carry the record, not
+    /// the translation. As after [`receive`](Self::receive), they are written at the next [`flush`](Self::flush).
+    pub fn receive_translated(&mut self, at: Option<Timestamp>, input: InputRef<'_>, record: &str) {
+        self.receive_payload(at, input, Some(record));
+    }
+
+    /// Adds drafts that were made from a record of the agent's history, without a translation to an input. As after
+    /// [`receive`](Self::receive), their events are written at the next [`flush`](Self::flush).
+    pub fn receive_drafts(&mut self, at: Option<Timestamp>, record: &str, write: impl FnOnce(&mut Drafts)) {
+        self.drafts.start_input();
+        self.drafts.payload = self.raw.then(|| RawJson::from_payload(record));
+        write(&mut self.drafts);
+        self.count_payload();
+        self.queue_drafts(at, Some(record), true);
+    }
+
+    fn receive_payload(&mut self, at: Option<Timestamp>, input: InputRef<'_>, payload: Option<&str>) {
         if let Input::Unreadable { bytes, error } = input {
             return self.receive_unreadable(at, bytes, error);
         }
         let from_agent = input.is_from_agent();
         self.drafts.start_input();
-        self.drafts.payload = input.payload().filter(|_| self.raw).map(RawJson::from_payload);
+        self.drafts.payload = payload.filter(|_| self.raw).map(RawJson::from_payload);
         self.converter.push(input, &mut self.drafts);
         if from_agent {
             self.count_payload();
@@ -199,7 +219,7 @@ impl<C: Converter> Conversion<C> {
         if let Input::Stderr(line) = input {
             self.pending.push(PendingInput::Stderr(line.to_owned()));
         }
-        self.queue_drafts(at, input.payload(), from_agent);
+        self.queue_drafts(at, payload, from_agent);
         if let Input::Exit { code } = input {
             self.pending.push(PendingInput::Exit(Provenance { time: at, ..Provenance::default() }, code));
         }

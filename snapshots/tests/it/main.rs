@@ -4,6 +4,7 @@
 
 mod envelope;
 mod generated;
+mod history;
 mod native;
 mod universal;
 

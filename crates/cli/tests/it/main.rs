@@ -1,6 +1,7 @@
 //! Tests of the `interlingua` binary.
 
 mod agent_cleanup;
+mod history;
 mod listening;
 mod many_sessions;
 mod offline;

@@ -1,0 +1,98 @@
+//! From translated records to events.
+
+use interlingua_convert::{Conversion, ConversionOptions, Converter, Drafts, Input, StreamEnd};
+use interlingua_schema::{EventRef, EventSink, Timestamp};
+
+use crate::{HistoryError, HistoryReport, HistorySink};
+
+/// Number of records after which events are passed on.
+const RECORDS_PER_BATCH: u32 = 64;
+
+/// Converts the records of one session, and counts what becomes of them.
+pub(crate) struct Output<'a> {
+    conversion: Conversion<Box<dyn Converter>>,
+    sink: &'a mut dyn HistorySink,
+    report: &'a mut HistoryReport,
+    /// Time of the latest record with a time.
+    now: Option<Timestamp>,
+    batched: u32,
+}
+
+impl<'a> Output<'a> {
+    pub(crate) fn new(
+        converter: Box<dyn Converter>,
+        options: ConversionOptions,
+        sink: &'a mut dyn HistorySink,
+        report: &'a mut HistoryReport,
+    ) -> Self {
+        Self { conversion: Conversion::new(converter, options), sink, report, now: None, batched: 0 }
+    }
+
+    pub(crate) fn report(&mut self) -> &mut HistoryReport {
+        self.report
+    }
+
+    /// Notes the time of the next record. Times never go back: records are sometimes written late.
+    pub(crate) fn set_time(&mut self, time: Option<Timestamp>) {
+        self.now = self.now.max(time);
+    }
+
+    /// Converts a record that was translated to a line of the agent.
+    pub(crate) fn receive(&mut self, record: &str, line: &str) {
+        self.conversion.receive_translated(self.now, Input::Received(line), record);
+    }
+
+    /// Adds drafts made from a record.
+    pub(crate) fn receive_drafts(&mut self, record: &str, write: impl FnOnce(&mut Drafts)) {
+        self.conversion.receive_drafts(self.now, record, write);
+    }
+
+    /// Adds drafts for what no record says.
+    pub(crate) fn infer(&mut self, write: impl FnOnce(&mut Drafts)) {
+        let mut sink = CountingSink { sink: self.sink, report: self.report };
+        self.conversion.flush(&mut sink);
+        self.conversion.push_host_drafts(self.now, write, &mut sink);
+    }
+
+    /// Drops a record that carries nothing for a client.
+    pub(crate) fn drop_record(&mut self, reason: &'static str) {
+        self.report.drop_record(reason);
+    }
+
+    /// Passes on the events of a full batch.
+    pub(crate) fn end_record(&mut self) -> Result<(), HistoryError> {
+        self.batched += 1;
+        if self.batched >= RECORDS_PER_BATCH { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), HistoryError> {
+        self.batched = 0;
+        self.conversion.flush(&mut CountingSink { sink: self.sink, report: self.report });
+        self.sink.flush().map_err(HistoryError::Write)
+    }
+
+    /// Ends the session's stream. The session itself does not end: its agent can continue it.
+    pub(crate) fn finish(mut self) -> Result<(), HistoryError> {
+        self.conversion.finish(self.now, StreamEnd::Log, &mut CountingSink { sink: self.sink, report: self.report });
+        self.sink.flush().map_err(HistoryError::Write)?;
+        let stats = self.conversion.stats();
+        self.report.unparsed += stats.unparsed;
+        for (reason, count) in &stats.dropped {
+            *self.report.dropped.entry(reason).or_default() += count;
+        }
+        Ok(())
+    }
+}
+
+/// Counts the events.
+struct CountingSink<'a> {
+    sink: &'a mut dyn HistorySink,
+    report: &'a mut HistoryReport,
+}
+
+impl EventSink for CountingSink<'_> {
+    fn write_event(&mut self, event: EventRef<'_>) {
+        self.report.events += 1;
+        self.sink.write_event(event);
+    }
+}
