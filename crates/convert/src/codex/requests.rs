@@ -17,7 +17,7 @@ use interlingua_schema::{ApprovalScope, QuestionAnswer, QuestionOption, ToolKind
 use serde_json::Map;
 use serde_json::value::RawValue;
 
-use super::command::join_words;
+use crate::shell::join_words;
 use super::content::{Output, insert_json, insert_text, non_empty};
 use super::items::tool_started;
 use super::thread::Thread;
