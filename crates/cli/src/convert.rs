@@ -38,7 +38,7 @@ pub struct Args {
     /// The log, or `-` for standard input
     #[arg(value_name = "FILE|-")]
     file: String,
-    /// Agent of the log: claude, codex, opencode or amp [default: detected from the log]
+    /// Agent of the log: claude, codex, opencode, amp or acp [default: detected from the log]
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Include each event's native payload, byte for byte

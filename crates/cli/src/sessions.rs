@@ -105,7 +105,7 @@ Examples:
         /// Session id
         #[arg(value_name = "ID")]
         id: String,
-        /// Agent: claude, codex, opencode, amp or mock
+        /// Agent: claude, codex, opencode, amp, mock, or an ACP agent such as gemini (see `agents list`)
         #[arg(long, value_name = "AGENT")]
         agent: String,
         #[command(flatten)]

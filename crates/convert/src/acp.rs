@@ -15,6 +15,8 @@ mod messages;
 mod notices;
 mod session;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod tool_input;
 mod tool_output;
 mod tools;
@@ -49,8 +51,6 @@ const SESSION_INFO: &str = "title or state of the session";
 const AUTH_STATUS: &str = "authentication status";
 /// Drop reason for the end of an elicitation by URL, which the answer has resolved.
 const ELICITATION_COMPLETE: &str = "end of an elicitation";
-/// Method of a notification that adapters send before it is part of the protocol.
-const ADAPTER_AUTH_STATUS: &str = "_auth/status_update";
 
 /// Converts the lines of an ACP agent into drafts.
 #[derive(Debug)]
@@ -165,9 +165,10 @@ impl AcpConverter {
         match notification {
             AgentNotification::SessionUpdate(notification) => self.handle_session_update(notification, out),
             AgentNotification::CancelRequest(cancelled) => self.handle_cancelled_request(cancelled, out),
-            AgentNotification::AuthStatusUpdate(_) => out.dropped(AUTH_STATUS),
+            AgentNotification::AuthStatusUpdate(_) | AgentNotification::AuthStatusUpdate2(_) => {
+                out.dropped(AUTH_STATUS);
+            }
             AgentNotification::ElicitationComplete(_) => out.dropped(ELICITATION_COMPLETE),
-            AgentNotification::Unknown { tag, .. } if tag == ADAPTER_AUTH_STATUS => out.dropped(AUTH_STATUS),
             AgentNotification::Unknown { tag, .. } => {
                 out.current_session().unparsed(ACP, "unknown notification", Some(tag));
             }
@@ -252,11 +253,14 @@ impl AcpConverter {
 
     /// The agent has exited. It answers every prompt, so a prompt without an answer was cut off.
     fn process_exited(&mut self, out: &mut Drafts) {
-        let mut cut_off: Vec<&str> = self.host_requests.values().filter_map(HostRequest::prompted_session).collect();
-        cut_off.sort_unstable();
-        for id in cut_off {
-            if self.sessions.get(id).is_some_and(|session| session.is_announced) {
-                out.session(id).turn_cut_off();
+        let mut ids: Vec<String> = self.sessions.keys().cloned().collect();
+        ids.sort_unstable();
+        for id in ids {
+            let is_in_turn = self.host_requests.values().any(|request| request.prompted_session() == Some(&id));
+            if !is_in_turn {
+                self.finish_runs(&id, out);
+            } else if self.known_id(&id).is_some() {
+                out.session(&id).turn_cut_off();
             }
         }
         self.reset_process_state();

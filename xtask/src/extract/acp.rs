@@ -103,7 +103,8 @@ fn method_union(definitions: &Map<String, Value>, union: &MethodUnion) -> Result
             "method": { "const": method },
             "params": { "$ref": format!("#/$defs/{name}") },
         });
-        let mut required = vec!["jsonrpc", "method", "params"];
+        // A line without `jsonrpc` is understood as well.
+        let mut required = vec!["method", "params"];
         if is_request {
             properties["id"] = json!({ "$ref": "#/$defs/RequestId" });
             required.push("id");

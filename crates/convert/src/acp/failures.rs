@@ -40,15 +40,17 @@ impl RpcError {
     /// The failure. `request` is the method of the request, if the failure is not that of a prompt.
     pub(super) fn into_failure(self, request: Option<&str>) -> Failure {
         let message = self.text();
+        // The text of a model's error follows the generic one.
+        let specific = message.strip_prefix("Internal error: ").unwrap_or(&message);
         let status = u16::try_from(self.code).ok().filter(|status| (100..600).contains(status));
         let code = match self.code {
             AUTHENTICATION_REQUIRED => ErrorCode::Auth,
             code if INVALID_REQUEST_CODES.contains(&code) => ErrorCode::InvalidRequest,
             _ => match status {
-                Some(status) => error_code_for_text(&message)
+                Some(status) => error_code_for_text(specific)
                     .filter(|code| *code == ErrorCode::ContextOverflow)
                     .unwrap_or_else(|| error_code_for_status(status)),
-                None => error_code_for_text(&message).unwrap_or(ErrorCode::AgentError),
+                None => error_code_for_text(specific).unwrap_or(ErrorCode::AgentError),
             },
         };
         let message = match request {

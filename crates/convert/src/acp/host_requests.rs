@@ -1,6 +1,6 @@
 //! Lines that the host sends, and the agent's responses to its requests.
 
-use interlingua_native::Native as _;
+use interlingua_native::{DecodeError, Losses, Native as _};
 use interlingua_native::acp::{
     ClientNotification, ClientRequest, ClientRequestEnvelope, ContentBlock, ForkSessionResponse, InitializeResponse,
     LoadSessionResponse, NewSessionResponse, PromptResponse, ResumeSessionResponse, SetSessionConfigOptionResponse,
@@ -172,6 +172,8 @@ impl AcpConverter {
     /// A prompt for a session that the agent does not know is not part of a conversation.
     fn prompt_sent(&mut self, session: &str, blocks: Vec<ContentBlock>, out: &mut Drafts) -> Option<Key> {
         let id = self.known_id(session)?;
+        // What the agent wrote between two turns is a message of its own.
+        self.finish_runs(id, out);
         self.prompt_count += 1;
         let key = Key::numbered("prompt", self.prompt_count);
         let parts: Vec<ContentPart> = blocks.into_iter().filter_map(content_part).collect();
@@ -227,13 +229,13 @@ impl AcpConverter {
     fn handle_result(&mut self, request: HostRequest, result: &str, out: &mut Drafts) {
         match request {
             HostRequest::Initialize => {
-                self.observe_implementation(result);
                 out.dropped(HOST_RESPONSE);
+                self.observe_implementation(result, out);
             }
             HostRequest::New { cwd } => match NewSessionResponse::decode(result) {
                 Ok(decoded) => {
                     let response = decoded.value;
-                    let settings = SessionSettings::new(response.modes, response.config_options, result);
+                    let settings = SessionSettings::new(response.modes, response.models, response.config_options);
                     self.session_opened(&response.session_id.unwrap_or_default(), cwd, &settings, out);
                     report_losses(ACP, &decoded.losses, out);
                 }
@@ -242,31 +244,31 @@ impl AcpConverter {
             HostRequest::Fork { cwd } => match ForkSessionResponse::decode(result) {
                 Ok(decoded) => {
                     let response = decoded.value;
-                    let settings = SessionSettings::new(response.modes, response.config_options, result);
+                    let settings = SessionSettings::new(response.modes, None, response.config_options);
                     self.session_opened(&response.session_id.unwrap_or_default(), cwd, &settings, out);
+                    report_losses(ACP, &decoded.losses, out);
                 }
                 Err(error) => unreadable(&error, "session/fork", out),
             },
             HostRequest::Open { session, cwd, has_history } => {
                 self.history_ended(&session, out);
-                let settings = if has_history {
-                    LoadSessionResponse::decode(result).ok().map(|decoded| {
-                        SessionSettings::new(decoded.value.modes, decoded.value.config_options, result)
-                    })
-                } else {
-                    ResumeSessionResponse::decode(result).ok().map(|decoded| {
-                        SessionSettings::new(decoded.value.modes, decoded.value.config_options, result)
-                    })
+                let (settings, losses) = match reopened(result, has_history) {
+                    Ok(reopened) => reopened,
+                    Err(error) => return unreadable(&error, "session/load", out),
                 };
-                self.session_opened(&session, cwd, &settings.unwrap_or_default(), out);
+                self.session_opened(&session, cwd, &settings, out);
+                report_losses(ACP, &losses, out);
             }
             HostRequest::Prompt { session, .. } => self.prompt_answered(&session, result, out),
             HostRequest::SetMode { session, mode } => self.handle_mode(&session, Some(mode), out),
             HostRequest::SetModel { session, model } => self.handle_model(&session, model, out),
             HostRequest::SetOption { session } => {
-                let response = SetSessionConfigOptionResponse::decode(result).ok();
-                let options = response.and_then(|response| response.value.config_options).unwrap_or_default();
-                self.handle_config_options(&session, &options, out);
+                let decoded = match SetSessionConfigOptionResponse::decode(result) {
+                    Ok(decoded) => decoded,
+                    Err(error) => return unreadable(&error, "session/set_config_option", out),
+                };
+                self.handle_config_options(&session, &decoded.value.config_options.unwrap_or_default(), out);
+                report_losses(ACP, &decoded.losses, out);
             }
             HostRequest::Other(_) => out.dropped(HOST_RESPONSE),
         }
@@ -275,8 +277,12 @@ impl AcpConverter {
         }
     }
 
-    fn observe_implementation(&mut self, result: &str) {
-        let Ok(decoded) = InitializeResponse::decode(result) else { return };
+    fn observe_implementation(&mut self, result: &str, out: &mut Drafts) {
+        let decoded = match InitializeResponse::decode(result) {
+            Ok(decoded) => decoded,
+            Err(error) => return unreadable(&error, "initialize", out),
+        };
+        report_losses(ACP, &decoded.losses, out);
         if let Some(info) = decoded.value.agent_info {
             self.implementation = super::Implementation { name: info.name, version: info.version };
         }
@@ -337,6 +343,22 @@ impl AcpConverter {
         if let Some(losses) = losses {
             report_losses(ACP, &losses, out);
         }
+    }
+}
+
+/// The settings of a session that was loaded or resumed. Older agents answer with null.
+fn reopened(result: &str, has_history: bool) -> Result<(SessionSettings, Losses), DecodeError> {
+    if result == "null" {
+        return Ok((SessionSettings::default(), Losses::default()));
+    }
+    if has_history {
+        let decoded = LoadSessionResponse::decode(result)?;
+        let response = decoded.value;
+        Ok((SessionSettings::new(response.modes, response.models, response.config_options), decoded.losses))
+    } else {
+        let decoded = ResumeSessionResponse::decode(result)?;
+        let response = decoded.value;
+        Ok((SessionSettings::new(response.modes, response.models, response.config_options), decoded.losses))
     }
 }
 

@@ -130,6 +130,18 @@ impl AcpConverter {
     }
 }
 
+impl AcpConverter {
+    /// Finishes the message without an id that the agent was streaming when it went on with a call.
+    pub(super) fn finish_unnamed_run(&mut self, id: &str, call_id: &str, out: &mut Drafts) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let parent = session.tools.get(call_id).and_then(|tool| tool.parent().cloned());
+        if session.runs.get(&parent).is_some_and(|run| run.message_id.is_none()) {
+            let mut drafts = out.session(id).sub_agent_or_main(parent.as_deref());
+            finish_run(session, parent.as_ref(), &mut drafts);
+        }
+    }
+}
+
 /// Finishes the message of one sub-agent, or of the main agent.
 pub(super) fn finish_run(session: &mut Session, parent: Option<&String>, drafts: &mut SessionDrafts<'_>) {
     if let Some(run) = session.runs.remove(&parent.cloned()) {

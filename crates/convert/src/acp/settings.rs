@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use interlingua_native::acp::{SessionConfigOption, SessionConfigOptionCategory, SessionModeState};
+use interlingua_native::acp::{SessionConfigOption, SessionConfigOptionCategory, SessionModeState, SessionModelState};
 use interlingua_schema::{NativeMetadata, SessionMetadata};
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::AcpConverter;
@@ -28,29 +27,15 @@ pub(super) struct SessionSettings {
     options: Vec<SessionConfigOption>,
 }
 
-/// The models in such a response, which are no longer part of the protocol.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WithModels {
-    models: ModelState,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct ModelState {
-    current_model_id: Option<String>,
-}
-
 impl SessionSettings {
     pub(super) fn new(
         modes: Option<SessionModeState>,
+        models: Option<SessionModelState>,
         options: Option<Vec<SessionConfigOption>>,
-        result: &str,
     ) -> Self {
-        let models = serde_json::from_str::<WithModels>(result).map(|result| result.models).unwrap_or_default();
         Self {
             mode: modes.and_then(|modes| modes.current_mode_id),
-            model: models.current_model_id,
+            model: models.and_then(|models| models.current_model_id),
             options: options.unwrap_or_default(),
         }
     }

@@ -110,12 +110,18 @@ impl Tool {
         self.key.clone().unwrap_or_else(|| Key::from(id))
     }
 
+    /// The call that started the sub-agent that makes this call.
+    pub(super) fn parent(&self) -> Option<&String> {
+        self.parent.as_ref()
+    }
+
     fn merge(&mut self, fields: &mut ToolFields) {
         self.name = fields.name.take().or_else(|| fields.meta.claude_code.tool_name.take()).or(self.name.take());
         self.described.merge(fields);
     }
 
-    fn call(&self, id: &str) -> ToolCall {
+    /// The call as it is known. Until its arguments are final, its title may be that of the tool.
+    fn call(&self, id: &str, is_final: bool) -> ToolCall {
         let kind = self.described.kind();
         let name = self.name.as_deref().or(kind).unwrap_or(UNNAMED);
         let input = self.described.input(self.name.as_deref());
@@ -125,7 +131,7 @@ impl Tool {
             .json_arguments(self.described.arguments())
             .native_id(id)
             .input(input.clone());
-        if let (None, Some(title)) = (input, &self.described.title) {
+        if let (None, Some(title), true) = (input, &self.described.title, is_final) {
             call = call.title(title.as_str());
         }
         call
@@ -140,7 +146,7 @@ impl Tool {
     fn settle(&mut self, id: &str, drafts: &mut SessionDrafts<'_>) {
         if self.phase == Phase::Open {
             self.phase = Phase::Settled;
-            drafts.tool_called(self.key(id), self.call(id));
+            drafts.tool_called(self.key(id), self.call(id, true));
         }
     }
 }
@@ -159,12 +165,18 @@ impl AcpConverter {
         if fields.creates {
             self.fail_denied_calls(id, out);
         }
+        self.finish_unnamed_run(id, &call_id, out);
         self.mention_call(id, &call_id, &mut fields, out);
         let terminal = fields.content.as_deref().and_then(tool_output::terminal_id).map(str::to_owned);
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(tool) = session.tools.get_mut(&call_id) else { return };
+        // A status of a later version is reported, so the update is not dropped.
+        let is_odd = matches!(fields.status, Some(ToolCallStatus::Unknown(_)));
         if tool.phase == Phase::Finished {
-            return out.dropped(FINISHED);
+            if !is_odd {
+                out.dropped(FINISHED);
+            }
+            return;
         }
         let mut drafts = out.session(id).sub_agent_or_main(tool.parent.as_deref());
         let is_open = tool.phase == Phase::Open;
@@ -188,7 +200,7 @@ impl AcpConverter {
             let result = tool.progress.result(failed, &tool.described, terminal);
             drafts.tool_finished(tool.key(&call_id), result);
         }
-        if !out.has_input_drafts() {
+        if !is_odd && !out.has_input_drafts() {
             out.dropped(NO_NEWS);
         }
     }
@@ -217,7 +229,7 @@ impl AcpConverter {
         tool.merge(fields);
         drafts = drafts.sub_agent_or_main(tool.parent.as_deref());
         finish_run(session, tool.parent.as_ref(), &mut drafts);
-        drafts.tool_started(tool.key(call_id), tool.call(call_id));
+        drafts.tool_started(tool.key(call_id), tool.call(call_id, false));
         session.tools.insert(call_id.to_owned(), tool);
     }
 
