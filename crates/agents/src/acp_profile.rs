@@ -48,17 +48,19 @@ impl AcpProfile {
         Self::ALL.iter().copied().find(|profile| profile.descriptor.id == id)
     }
 
-    /// A profile for an agent that is started by a command of the user. It is kept until the program ends.
+    /// A profile for an agent that is started by a command of the user, which inherits these variables of the server's
+    /// environment. It is kept until the program ends.
     #[must_use]
-    pub fn custom(id: String, program: String, arguments: Vec<String>) -> &'static Self {
+    pub fn custom(id: String, program: String, arguments: Vec<String>, inherited: Vec<String>) -> &'static Self {
         let leak = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
         let id = leak(id);
-        let arguments: Vec<&'static str> = arguments.into_iter().map(leak).collect();
+        let leak_all = |texts: Vec<String>| -> &'static [&'static str] {
+            Vec::leak(texts.into_iter().map(leak).collect())
+        };
         Box::leak(Box::new(Self {
             descriptor: Descriptor { id, display_name: id, program: leak(program), ..UNINSTALLED },
-            arguments: Vec::leak(arguments),
-            // The user who names the command decides what it may read.
-            inherited_variables: &["*_API_KEY", "*_BASE_URL", "*_TOKEN"],
+            arguments: leak_all(arguments),
+            inherited_variables: leak_all(inherited),
             fixed_variables: &[],
             permission_modes: PermissionModes { default: None, plan: None, bypass: None, accept_edits: None },
             measured_version: None,
@@ -294,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_command_of_the_user_is_a_profile() {
-        let profile = AcpProfile::custom("mine".to_owned(), "/bin/mine".to_owned(), vec!["--acp".to_owned()]);
+        let profile = AcpProfile::custom("mine".to_owned(), "/bin/mine".to_owned(), vec!["--acp".to_owned()], Vec::new());
         assert_eq!((profile.descriptor.id, profile.descriptor.program), ("mine", "/bin/mine"));
         assert_eq!(profile.arguments, ["--acp"]);
     }

@@ -3,6 +3,8 @@
 //! A command returns an [`Outcome`], which is exit code 0 or 1, or an error, which is one line on standard error and
 //! exit code 2.
 
+pub mod acp;
+mod acp_agents;
 mod agent_log;
 pub mod agents;
 pub mod audit;
@@ -79,6 +81,7 @@ enum Command {
     Run(run::Args),
     Server(server::Args),
     Ui(ui::Args),
+    Acp(acp::Args),
     Sessions(sessions::Args),
     Store(store::Args),
     Agents(agents::Args),
@@ -102,6 +105,7 @@ impl Cli {
             Command::Run(args) => run::run(&args),
             Command::Server(args) => server::run(args),
             Command::Ui(args) => ui::run(args),
+            Command::Acp(args) => acp::run(args),
             Command::Sessions(args) => sessions::run(args),
             Command::Store(args) => store::run(args),
             Command::Agents(args) => agents::run(args),

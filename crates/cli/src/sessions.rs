@@ -5,7 +5,7 @@ mod labels;
 mod list;
 mod queue;
 mod secrets;
-mod server_args;
+pub(crate) mod server_args;
 mod show;
 mod table;
 

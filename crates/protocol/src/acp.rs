@@ -76,14 +76,14 @@ where
     R::Response: Serialize,
 {
     let jsonrpc = JsonRpcResultJsonrpc::N20;
-    to_line(&new!(JsonRpcResult { id: id_field(id), jsonrpc: jsonrpc, result: to_json(response) }))
+    to_line(&new!(JsonRpcResult { id: Some(id), jsonrpc: jsonrpc, result: to_json(response) }))
 }
 
 /// The line that refuses a request of the other side.
 #[must_use]
 pub fn refuse(id: RequestId, code: i64, message: &str) -> String {
     let error = new!(Error { code: code, message: message });
-    to_line(&new!(JsonRpcError { error: error, id: id_field(id), jsonrpc: JsonRpcErrorJsonrpc::N20 }))
+    to_line(&new!(JsonRpcError { error: error, id: Some(id), jsonrpc: JsonRpcErrorJsonrpc::N20 }))
 }
 
 /// The id of a request of this side.
@@ -174,10 +174,6 @@ pub fn decode_answer<R: Request>(line: &str) -> Result<R::Response, RpcError> {
     // Older agents answer some requests with null instead of an empty object.
     let result = if result == "null" { "{}" } else { result };
     R::Response::decode(result).map(|decoded| decoded.value).map_err(|error| unreadable(error.to_string()))
-}
-
-fn id_field(id: RequestId) -> Option<RequestId> {
-    Some(id)
 }
 
 // Generated types are plain data with string keys: encoding them does not fail.

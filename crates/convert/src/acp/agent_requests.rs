@@ -99,7 +99,7 @@ impl AcpConverter {
 
     /// The agent no longer waits for an answer.
     pub(super) fn handle_cancelled_request(&mut self, cancelled: CancelRequestNotification, out: &mut Drafts) {
-        let Some(id) = cancelled.request_id.map(|id| id.to_string()) else { return };
+        let Some(id) = cancelled.request_id.map(|id| id.to_string()) else { return out.dropped(HOST_SERVICE) };
         let session = match self.agent_requests.get(&id) {
             Some(AgentRequestState::Permission { session, .. } | AgentRequestState::Elicitation { session, .. }) => {
                 session.clone()

@@ -14,6 +14,8 @@ use crate::{Drafts, Key, MessageDraft, MessageEnd, SessionDrafts, UserMessage};
 
 /// Drop reason for a chunk without content.
 const EMPTY: &str = "an empty chunk";
+/// Drop reason for a chunk of a user's message. The message is shown when it is complete.
+const USER_CHUNK: &str = "a chunk of a user's message";
 
 /// Kind of the message that a chunk is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +119,9 @@ impl AcpConverter {
         }
         if let Some(run) = session.runs.get_mut(&parent) {
             run.push(part, &mut drafts);
+        }
+        if !out.has_input_drafts() {
+            out.dropped(if kind == ChunkKind::User { USER_CHUNK } else { EMPTY });
         }
     }
 

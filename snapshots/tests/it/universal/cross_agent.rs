@@ -100,6 +100,8 @@ const RECORDED_SCENARIOS: &[RecordedScenario] = &[
     recorded(CanonicalScenario::Reasoning, "acp/gemini-0.61.0/text_two_turns"),
     recorded(CanonicalScenario::Reasoning, "acp/opencode-1.18.34/text_two_turns"),
     recorded(CanonicalScenario::Command, "acp/codex-2.6.0/file_edit").call(1),
+    // The agent's own review of the command fails it.
+    recorded(CanonicalScenario::FailingCommand, "acp/codex-2.6.0/guardian_review_denied"),
     recorded(CanonicalScenario::PermissionAllowed, "acp/claude-0.99.1/tool_allowed"),
     recorded(CanonicalScenario::PermissionAllowed, "acp/codex-2.6.0/tool_allowed"),
     recorded(CanonicalScenario::PermissionAllowed, "acp/copilot-1.0.102/tool_allowed"),
@@ -112,7 +114,6 @@ const RECORDED_SCENARIOS: &[RecordedScenario] = &[
     recorded(CanonicalScenario::Interrupt, "acp/copilot-1.0.102/cancel_streaming"),
     recorded(CanonicalScenario::Interrupt, "acp/gemini-0.61.0/cancel_streaming"),
     recorded(CanonicalScenario::Interrupt, "acp/opencode-1.18.34/cancel_streaming"),
-    recorded(CanonicalScenario::ModelError, "acp/claude-0.99.1/model_error_400").turn(1),
 ];
 
 /// The canonical scenarios in the files of `scenarios/`: name of the file, canonical scenario, index of the turn, and
