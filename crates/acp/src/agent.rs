@@ -11,22 +11,22 @@ use interlingua_native::acp::{
     AgentCapabilities, CancelNotification, ClientNotification, ClientRequest, ClientRequestEnvelope,
     CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse, Implementation,
     InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest,
-    LoadSessionResponse, McpCapabilities, McpServer, McpServerType, NewSessionRequest, NewSessionResponse,
-    PromptCapabilities, PromptRequest, RequestId, ResumeSessionRequest, ResumeSessionResponse, SessionCapabilities,
-    SessionCloseCapabilities, SessionConfigOption, SessionDeleteCapabilities, SessionInfo as WireSessionInfo,
-    SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest,
-    SetSessionConfigOptionRequestValue, SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
+    LoadSessionResponse, McpCapabilities, NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest,
+    RequestId, ResumeSessionRequest, ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities,
+    SessionConfigOption, SessionDeleteCapabilities, SessionListCapabilities, SessionResumeCapabilities,
+    SetSessionConfigOptionRequest, SetSessionConfigOptionRequestValue, SetSessionConfigOptionResponse,
+    SetSessionModeRequest, SetSessionModeResponse,
 };
 use interlingua_native::{Native as _, Request, new};
 use interlingua_protocol::acp::{
     INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, PROTOCOL_VERSION, RESOURCE_NOT_FOUND, RpcError, refuse, respond,
 };
-use interlingua_schema::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::time::timeout;
 
 use crate::AcpOptions;
+use crate::api_types::{mcp_config, to_wire_session};
 use crate::connection::Connection;
 use crate::options::{self, AGENT, DEFAULT, MODE, MODEL, VARIANT};
 use crate::prompt::PromptFiles;
@@ -280,8 +280,7 @@ impl Agent {
     /// Follows a session from here on.
     async fn attach(&mut self, id: &str, after: u64, projector: Projector) -> Result<(), RpcError> {
         let projector = projector.notices(self.support.notices);
-        let attached =
-            AttachedSession::open(&self.client, &self.connection, id, after, projector, self.support).await;
+        let attached = AttachedSession::open(&self.client, &self.connection, id, after, projector, self.support).await;
         self.sessions.insert(id.to_owned(), attached.map_err(|error| to_rpc_error(&error))?);
         Ok(())
     }
@@ -329,10 +328,7 @@ impl Agent {
         Ok(())
     }
 
-    async fn set_option(
-        &mut self,
-        request: SetSessionConfigOptionRequest,
-    ) -> Answer<SetSessionConfigOptionRequest> {
+    async fn set_option(&mut self, request: SetSessionConfigOptionRequest) -> Answer<SetSessionConfigOptionRequest> {
         let id = request.session_id.unwrap_or_default();
         let value = match request.value {
             Some(SetSessionConfigOptionRequestValue::Text(value)) => value,
@@ -407,7 +403,8 @@ impl Agent {
             Ok(result) => {
                 let connection = self.connection.clone();
                 tokio::spawn(async move {
-                    let closed = || Err(RpcError { code: INTERNAL_ERROR, message: "the session was closed".to_owned() });
+                    let closed =
+                        || Err(RpcError { code: INTERNAL_ERROR, message: "the session was closed".to_owned() });
                     connection.send(match result.await.unwrap_or_else(|_| closed()) {
                         Ok(response) => respond::<PromptRequest>(id, &response),
                         Err(error) => refuse(id, error.code, &error.message),
@@ -443,14 +440,13 @@ impl Agent {
     async fn cancel(&mut self, cancel: CancelNotification) {
         let id = cancel.session_id.unwrap_or_default();
         let Some(attached) = self.sessions.get(&id) else { return };
-        let (waiting, _) = attached.prompts.cancel_waiting();
+        // A turn of another client goes on.
+        let (waiting, mut interrupts) = attached.prompts.cancel_waiting();
         for message in waiting {
-            // Its turn may have begun in the meantime. It is interrupted then.
-            if let Err(error) = self.client.cancel_message(&id, &message).await {
-                tracing::debug!(session = %id, %message, %error, "the message is no longer in the queue");
-            }
+            // If its turn has begun in the meantime, it is interrupted.
+            interrupts |= self.client.cancel_message(&id, &message).await.is_err();
         }
-        if let Err(error) = self.client.interrupt(&id).await {
+        if interrupts && let Err(error) = self.client.interrupt(&id).await {
             tracing::warn!(session = %id, %error, "cannot interrupt the turn");
         }
     }
@@ -478,39 +474,6 @@ fn unique_number(count: u64) -> u128 {
 /// An id for a new session.
 fn new_session_id() -> String {
     format!("acp-{:x}-{:x}", unique_number(0), std::process::id())
-}
-
-fn to_wire_session(session: SessionInfo) -> WireSessionInfo {
-    let directory = session.directory.unwrap_or_default();
-    let mut wire = new!(WireSessionInfo { cwd: directory, session_id: session.session_id });
-    wire.title = session.title;
-    wire.updated_at = Some(Timestamp::from_millis(session.updated_at).to_string());
-    wire.meta = Some(crate::updates::meta(&json!({ "agent": session.agent, "state": session.state })));
-    wire
-}
-
-/// The servers in the form of the HTTP API; `None` if there are none.
-fn mcp_config(servers: Vec<McpServer>) -> Option<Value> {
-    let mut config = Map::new();
-    for server in servers {
-        let name = server.name.unwrap_or_default();
-        let entry = match (&server.type_, server.url) {
-            (kind @ Some(McpServerType::Http | McpServerType::Sse), Some(url)) => {
-                let headers = server.headers.unwrap_or_default().into_iter();
-                let headers: Map<String, Value> =
-                    headers.filter_map(|header| Some((header.name?, header.value?.into()))).collect();
-                json!({ "type": kind.as_ref().map(McpServerType::as_str), "url": url, "headers": headers })
-            }
-            _ => {
-                let variables = server.env.unwrap_or_default().into_iter();
-                let env: Map<String, Value> =
-                    variables.filter_map(|variable| Some((variable.name?, variable.value?.into()))).collect();
-                json!({ "command": server.command, "args": server.args.unwrap_or_default(), "env": env })
-            }
-        };
-        config.insert(name, entry);
-    }
-    (!config.is_empty()).then_some(Value::Object(config))
 }
 
 fn unknown_session(id: &str) -> RpcError {

@@ -12,6 +12,7 @@
 //! Only protocol version 1 is spoken. Version 2 is a draft that changes with every release of its schema.
 
 mod agent;
+mod api_types;
 mod connection;
 mod options;
 mod prompt;

@@ -76,13 +76,7 @@ pub(crate) fn options(
     if !variants.is_empty() {
         let choices = std::iter::once(default).chain(variants.iter().map(|variant| (variant.clone(), variant.clone())));
         let current = session.variant.as_deref().unwrap_or(DEFAULT);
-        options.push(select(
-            VARIANT,
-            "Variant",
-            SessionConfigOptionCategory::ThoughtLevel,
-            current,
-            choices.collect(),
-        ));
+        options.push(select(VARIANT, "Variant", SessionConfigOptionCategory::ThoughtLevel, current, choices.collect()));
     }
     options
 }

@@ -107,7 +107,8 @@ impl ToolCalls {
     }
 
     pub(crate) fn finished(&mut self, item: &Item, failed: bool) -> Vec<SessionUpdate> {
-        let Some(ContentPart::ToolResult { call_id, output, exit_code, duration_ms, stderr_bytes }) = item.content.first()
+        let Some(ContentPart::ToolResult { call_id, output, exit_code, duration_ms, stderr_bytes }) =
+            item.content.first()
         else {
             return Vec::new();
         };
@@ -196,10 +197,9 @@ pub(crate) fn diffs(input: &ToolInput) -> Vec<ToolCallContent> {
     let ToolInput::FileChange(input) = input else { return Vec::new() };
     let of_change = |change: &FileChange| match (&change.diff, &change.edits) {
         (Some(diff), _) => vec![diff_content(&change.path, diff)],
-        (None, Some(edits)) => edits
-            .iter()
-            .map(|edit| diff_of_texts(&change.path, Some(edit.old.clone()), edit.new.clone()))
-            .collect(),
+        (None, Some(edits)) => {
+            edits.iter().map(|edit| diff_of_texts(&change.path, Some(edit.old.clone()), edit.new.clone())).collect()
+        }
         (None, None) => Vec::new(),
     };
     input.changes.iter().flat_map(of_change).collect()

@@ -36,9 +36,13 @@ enum Stream {
     Thought,
     User,
     /// A message of a sub-agent, which is shown as content of the call that started it.
-    SubAgent { call: String },
+    SubAgent {
+        call: String,
+    },
     /// Output of the call with this id.
-    Output { call: String },
+    Output {
+        call: String,
+    },
     /// A user's message that the client has sent itself, or arguments of a call.
     Hidden,
 }
@@ -74,15 +78,6 @@ impl Projector {
                 Vec::new()
             }
             // Permissions and questions are requests to the client; the turn ends with the answer to its prompt.
-            EventData::TurnStarted(_)
-            | EventData::TurnEnded(_)
-            | EventData::SessionStarted(_)
-            | EventData::SessionEnded(_)
-            | EventData::PermissionRequested(_)
-            | EventData::PermissionResolved(_)
-            | EventData::QuestionRequested(_)
-            | EventData::QuestionResolved(_)
-            | EventData::AgentUnparsed(_) => Vec::new(),
             _ => Vec::new(),
         }
     }
@@ -170,7 +165,8 @@ impl Projector {
                 vec![new!(CurrentModeUpdateSessionUpdate { current_mode_id: change.to }).into()]
             }
             _ => {
-                let severity = if *label == StatusLabel::Retry { NoticeSeverity::Warning } else { NoticeSeverity::Info };
+                let severity =
+                    if *label == StatusLabel::Retry { NoticeSeverity::Warning } else { NoticeSeverity::Info };
                 self.notice(severity, detail.as_deref().unwrap_or_default())
             }
         }
@@ -236,10 +232,12 @@ fn user_chunk(item: &str, content: ContentBlock) -> SessionUpdate {
 /// A part that is not streamed: an image or a file.
 pub(crate) fn other_block(part: &ContentPart) -> Option<ContentBlock> {
     match part {
-        ContentPart::Image { path, mime } => Some(match path.strip_prefix("data:").and_then(|uri| uri.split_once(";base64,")) {
-            Some((data_mime, data)) => new!(ImageContentBlock { data: data, mime_type: data_mime }).into(),
-            None => link(path, mime.clone()),
-        }),
+        ContentPart::Image { path, mime } => {
+            Some(match path.strip_prefix("data:").and_then(|uri| uri.split_once(";base64,")) {
+                Some((data_mime, data)) => new!(ImageContentBlock { data: data, mime_type: data_mime }).into(),
+                None => link(path, mime.clone()),
+            })
+        }
         ContentPart::FileRef { path, .. } => Some(link(path, None)),
         _ => None,
     }
@@ -285,9 +283,7 @@ mod tests {
             ("item.delta", json!({ "item_id": "m", "native_item_id": null, "delta": "b" })),
             ("item.completed", item("m", "message", "assistant", "completed", &text)),
         ]);
-        let chunk = |text: &str| {
-            json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": text }, "messageId": "m" })
-        };
+        let chunk = |text: &str| json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": text }, "messageId": "m" });
         assert_eq!(updates, [chunk("a"), chunk("b")]);
     }
 

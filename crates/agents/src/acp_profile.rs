@@ -54,9 +54,8 @@ impl AcpProfile {
     pub fn custom(id: String, program: String, arguments: Vec<String>, inherited: Vec<String>) -> &'static Self {
         let leak = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
         let id = leak(id);
-        let leak_all = |texts: Vec<String>| -> &'static [&'static str] {
-            Vec::leak(texts.into_iter().map(leak).collect())
-        };
+        let leak_all =
+            |texts: Vec<String>| -> &'static [&'static str] { Vec::leak(texts.into_iter().map(leak).collect()) };
         Box::leak(Box::new(Self {
             descriptor: Descriptor { id, display_name: id, program: leak(program), ..UNINSTALLED },
             arguments: leak_all(arguments),
@@ -296,7 +295,8 @@ mod tests {
 
     #[test]
     fn a_command_of_the_user_is_a_profile() {
-        let profile = AcpProfile::custom("mine".to_owned(), "/bin/mine".to_owned(), vec!["--acp".to_owned()], Vec::new());
+        let profile =
+            AcpProfile::custom("mine".to_owned(), "/bin/mine".to_owned(), vec!["--acp".to_owned()], Vec::new());
         assert_eq!((profile.descriptor.id, profile.descriptor.program), ("mine", "/bin/mine"));
         assert_eq!(profile.arguments, ["--acp"]);
     }

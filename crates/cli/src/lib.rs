@@ -48,7 +48,7 @@ impl Outcome {
 
 /// One event language for every coding agent.
 ///
-/// Converts what Claude Code, Codex, OpenCode and Amp send on their wires into one stream of universal events: from a
+/// Converts what Claude Code, Codex, OpenCode, Amp and ACP agents send on their wires into one stream of universal events: from a
 /// session in this terminal, from sessions behind an HTTP API, or from a log.
 #[derive(Debug, Parser)]
 #[command(

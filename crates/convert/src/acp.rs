@@ -25,11 +25,11 @@ mod wire;
 
 use foldhash::HashMap;
 use interlingua_native::Native as _;
+use interlingua_native::Union as _;
 use interlingua_native::acp::{
     AgentNotification, AgentNotificationEnvelope, AgentRequest, AgentRequestEnvelope, RequestId, SessionNotification,
     SessionUpdate,
 };
-use interlingua_native::Union as _;
 use interlingua_schema::SessionMetadata;
 
 use crate::losses::report_losses;

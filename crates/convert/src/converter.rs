@@ -69,6 +69,11 @@ impl Launch {
 
 impl From<&Header> for Launch {
     fn from(header: &Header) -> Self {
-        Self { version: header.version.clone(), argv: header.argv.clone(), prompt: header.prompt.clone(), has_history: false }
+        Self {
+            version: header.version.clone(),
+            argv: header.argv.clone(),
+            prompt: header.prompt.clone(),
+            has_history: false,
+        }
     }
 }

@@ -38,8 +38,11 @@ pub const AUTHENTICATION_REQUIRED: i64 = -32000;
 /// The first request on a connection. It declares what the host serves: files, terminals, and forms.
 #[must_use]
 pub fn initialize(host: Implementation) -> InitializeRequest {
-    let files =
-        FileSystemCapabilities { read_text_file: Some(true), write_text_file: Some(true), ..FileSystemCapabilities::new() };
+    let files = FileSystemCapabilities {
+        read_text_file: Some(true),
+        write_text_file: Some(true),
+        ..FileSystemCapabilities::new()
+    };
     let forms =
         ElicitationCapabilities { form: Some(ElicitationFormCapabilities::new()), ..ElicitationCapabilities::new() };
     let capabilities = ClientCapabilities {
@@ -194,7 +197,8 @@ mod tests {
 
     #[test]
     fn a_request_of_the_agent_is_not_the_answer_to_a_request_of_the_host() {
-        let request = r#"{"jsonrpc":"2.0","id":1,"method":"terminal/kill","params":{"sessionId":"s","terminalId":"t"}}"#;
+        let request =
+            r#"{"jsonrpc":"2.0","id":1,"method":"terminal/kill","params":{"sessionId":"s","terminalId":"t"}}"#;
         assert!(matches!(AgentMessage::decode(request), Some(AgentMessage::Request(RequestId::Number(1), _))));
         let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         assert_eq!(AgentMessage::decode(answer), Some(AgentMessage::Answer(RequestId::Number(1))));

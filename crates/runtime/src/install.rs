@@ -53,12 +53,7 @@ impl LaunchConfig {
     /// Agents are started by this supervisor, installed below this folder, and otherwise found on the `PATH` of this
     /// process.
     pub fn new(supervisor: Supervisor, data_folder: impl Into<PathBuf>) -> Self {
-        Self {
-            supervisor,
-            data_folder: data_folder.into(),
-            path: std::env::var_os("PATH"),
-            acp_agents: Vec::new(),
-        }
+        Self { supervisor, data_folder: data_folder.into(), path: std::env::var_os("PATH"), acp_agents: Vec::new() }
     }
 
     /// Adds agents of the user that speak the Agent Client Protocol, beside the [known ones](AcpProfile::ALL).
@@ -213,9 +208,7 @@ impl Installation {
         };
         program.ok_or_else(|| match self.missing_package_remedy() {
             Some(remedy) => ServeError::Unavailable(format!("{} is not installed: {remedy}", self.agent.id)),
-            None => {
-                ServeError::NotInstalled { agent: self.agent.id, command: install_command(self.agent.id, version) }
-            }
+            None => ServeError::NotInstalled { agent: self.agent.id, command: install_command(self.agent.id, version) },
         })
     }
 

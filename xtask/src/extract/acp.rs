@@ -44,7 +44,14 @@ pub(super) fn extract(installations: &Installations) -> Result<ExtractedSchema> 
     check_required_types(
         &document,
         "/$defs",
-        &["SessionNotification", "SessionUpdate", "RequestPermissionRequest", "PromptRequest", "PromptResponse", "Error"],
+        &[
+            "SessionNotification",
+            "SessionUpdate",
+            "RequestPermissionRequest",
+            "PromptRequest",
+            "PromptResponse",
+            "Error",
+        ],
     )?;
     Ok(ExtractedSchema { documents: vec![document], ..ExtractedSchema::default() })
 }

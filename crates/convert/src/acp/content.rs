@@ -29,6 +29,17 @@ pub(super) fn content_part(block: ContentBlock) -> Option<ContentPart> {
     }
 }
 
+/// A block of the user's as a part. A file that the host embeds in a prompt is a file, as with other agents.
+pub(super) fn prompt_part(block: ContentBlock) -> Option<ContentPart> {
+    match block {
+        ContentBlock::Resource(block) => match block.resource? {
+            EmbeddedResourceResource { uri: Some(uri), .. } => Some(file(local_path(&uri).to_owned())),
+            resource => resource_part(resource),
+        },
+        block => content_part(block),
+    }
+}
+
 /// The text of an embedded resource is text of the message, as the model sees it.
 fn resource_part(resource: EmbeddedResourceResource) -> Option<ContentPart> {
     match (resource.text, resource.blob) {

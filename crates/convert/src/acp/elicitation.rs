@@ -68,8 +68,7 @@ impl AcpConverter {
         result: Option<&str>,
         out: &mut Drafts,
     ) {
-        let mut drafts =
-            if session.is_empty() { out.current_session() } else { self.drafts(session, out) };
+        let mut drafts = if session.is_empty() { out.current_session() } else { self.drafts(session, out) };
         let response = result.and_then(|result| CreateElicitationResponse::decode(result).ok());
         match response.map(|response| response.value) {
             Some(CreateElicitationResponse::Accept(accepted)) => {
@@ -126,7 +125,11 @@ fn form_questions(message: &str, schema: Option<ElicitationSchema>) -> (Form, Ve
         let property = Property::from(property);
         let label = property.description.or(property.title.clone()).unwrap_or_else(|| name.clone());
         // A message that introduces several fields is repeated: each question stands alone.
-        let prompt = if message.is_empty() || (is_only && label == name) { message.to_owned() } else { format!("{message}\n{label}") };
+        let prompt = if message.is_empty() || (is_only && label == name) {
+            message.to_owned()
+        } else {
+            format!("{message}\n{label}")
+        };
         let mut question = QuestionDraft::new(if prompt.is_empty() { label } else { prompt });
         question.header = property.title.or_else(|| Some(name.clone()));
         question.multi_select = property.multi_select;

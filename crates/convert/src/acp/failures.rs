@@ -96,10 +96,20 @@ mod tests {
     #[test]
     fn an_error_has_the_code_of_its_failure() {
         for (json, code, message, status) in [
-            (r#"{"code":-32000,"message":"Authentication required"}"#, ErrorCode::Auth, "Authentication required", None),
+            (
+                r#"{"code":-32000,"message":"Authentication required"}"#,
+                ErrorCode::Auth,
+                "Authentication required",
+                None,
+            ),
             (r#"{"code":400,"message":"no"}"#, ErrorCode::InvalidRequest, "no", Some(400)),
             (r#"{"code":429,"message":"slow"}"#, ErrorCode::RateLimited, "slow", Some(429)),
-            (r#"{"code":-32602,"message":"Session not found: x"}"#, ErrorCode::InvalidRequest, "Session not found: x", None),
+            (
+                r#"{"code":-32602,"message":"Session not found: x"}"#,
+                ErrorCode::InvalidRequest,
+                "Session not found: x",
+                None,
+            ),
             (
                 r#"{"code":-32603,"message":"Internal error","data":{"details":"fetch failed"}}"#,
                 ErrorCode::Connection,

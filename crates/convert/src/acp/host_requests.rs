@@ -1,22 +1,22 @@
 //! Lines that the host sends, and the agent's responses to its requests.
 
-use interlingua_native::{DecodeError, Losses, Native as _};
 use interlingua_native::acp::{
     ClientNotification, ClientRequest, ClientRequestEnvelope, ContentBlock, ForkSessionResponse, InitializeResponse,
     LoadSessionResponse, NewSessionResponse, PromptResponse, ResumeSessionResponse, SetSessionConfigOptionResponse,
     StopReason as NativeStopReason,
 };
-use interlingua_schema::{ContentPart, StopReason, TurnStatus};
+use interlingua_native::{DecodeError, Losses, Native as _};
+use interlingua_schema::{ContentPart, ErrorCode, StopReason, TurnStatus};
 use serde::Deserialize;
 
-use super::content::content_part;
+use super::content::prompt_part;
 use super::failures::RpcError;
 use super::settings::SessionSettings;
 use super::wire::{Line, Outcome};
 use super::{ACP, AcpConverter};
 use crate::drop_reason::HOST_RESPONSE;
 use crate::losses::report_losses;
-use crate::{Drafts, Key, PromptDraft, TurnEnd};
+use crate::{Drafts, Failure, Key, PromptDraft, TurnEnd};
 
 /// Method that agents still accept although it is no longer part of the protocol.
 const SET_MODEL: &str = "session/set_model";
@@ -149,7 +149,8 @@ impl AcpConverter {
                 HostRequest::SetOption { session: request.session_id.unwrap_or_default() }
             }
             ClientRequest::Unknown { tag, .. } if tag == SET_MODEL => {
-                let params = serde_json::from_str(line).map_or_else(|_| SetModelParams::default(), |sent: Undeclared| sent.params);
+                let params = serde_json::from_str(line)
+                    .map_or_else(|_| SetModelParams::default(), |sent: Undeclared| sent.params);
                 HostRequest::SetModel { session: params.session_id, model: params.model_id }
             }
             ClientRequest::AuthStatus(_) => other("auth/status"),
@@ -176,7 +177,7 @@ impl AcpConverter {
         self.finish_runs(id, out);
         self.prompt_count += 1;
         let key = Key::numbered("prompt", self.prompt_count);
-        let parts: Vec<ContentPart> = blocks.into_iter().filter_map(content_part).collect();
+        let parts: Vec<ContentPart> = blocks.into_iter().filter_map(prompt_part).collect();
         out.session(id).prompt_sent(PromptDraft::new(parts).id(&key));
         Some(key)
     }
@@ -236,7 +237,9 @@ impl AcpConverter {
                 Ok(decoded) => {
                     let response = decoded.value;
                     let settings = SessionSettings::new(response.modes, response.models, response.config_options);
-                    self.session_opened(&response.session_id.unwrap_or_default(), cwd, &settings, out);
+                    let id = response.session_id.unwrap_or_default();
+                    self.session(&id).usage.start();
+                    self.session_opened(&id, cwd, &settings, out);
                     report_losses(ACP, &decoded.losses, out);
                 }
                 Err(error) => unreadable(&error, "session/new", out),
@@ -291,11 +294,12 @@ impl AcpConverter {
     fn handle_error(&mut self, request: HostRequest, error: RpcError, out: &mut Drafts) {
         match &request {
             HostRequest::Prompt { session, key } => {
-                if key.is_some() && let Some(id) = self.known_id(session) {
+                if key.is_some()
+                    && let Some(id) = self.known_id(session)
+                {
                     self.finish_runs(id, out);
                     self.fail_denied_calls(id, out);
-                    let status =
-                        if error.is_cancellation() { TurnStatus::Interrupted } else { TurnStatus::Failed };
+                    let status = if error.is_cancellation() { TurnStatus::Interrupted } else { TurnStatus::Failed };
                     let usage = self.turn_usage(id, None, None);
                     let mut drafts = out.session(id);
                     if status == TurnStatus::Failed {
@@ -335,6 +339,10 @@ impl AcpConverter {
             session.runs.clear();
         }
         let (status, reason) = turn_end(stop_reason.as_ref());
+        if stop_reason == Some(NativeStopReason::MaxTurnRequests) {
+            let reached = "the agent reached its limit of model requests in a turn, or took the turn for a loop";
+            out.session(id).synthetic().failed(Failure::new(ErrorCode::Limit, reached));
+        }
         let mut end = TurnEnd::with_status(status).stop_reason(reason);
         end.usage = self.turn_usage(id, usage, meta.as_ref());
         end.native = self.context_window(id);

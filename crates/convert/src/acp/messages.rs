@@ -7,7 +7,7 @@ use interlingua_native::Json;
 use interlingua_native::acp::ContentBlock;
 use interlingua_schema::{ContentPart, Visibility};
 
-use super::content::{content_part, parent_call};
+use super::content::{content_part, parent_call, prompt_part};
 use super::session::Session;
 use super::{ACP, AcpConverter};
 use crate::{Drafts, Key, MessageDraft, MessageEnd, SessionDrafts, UserMessage};
@@ -93,6 +93,7 @@ impl AcpConverter {
             Some(ContentBlock::Unknown { tag, .. }) => {
                 return self.drafts(id, out).unparsed(ACP, "unknown content", Some(tag));
             }
+            Some(block) if kind == ChunkKind::User => prompt_part(block),
             Some(block) => content_part(block),
             None => None,
         };

@@ -3,9 +3,9 @@
 use std::collections::btree_map::Entry;
 
 use interlingua_native::acp::{
-    CompactionStatus, CompactionSummaryChunkSessionUpdate, CompactionUpdateSessionUpdate, ContentBlock,
-    NoticeSessionUpdate, PlanEntry, PlanEntryStatus, PlanUpdateContent, SessionMessageChunkSessionUpdate,
-    SessionMessageSessionUpdate, StateUpdate, SubagentUpdateSessionUpdate,
+    CompactionStatus, CompactionSummaryChunkSessionUpdate, CompactionUpdateSessionUpdate, NoticeSessionUpdate,
+    PlanEntry, PlanEntryStatus, PlanUpdateContent, SessionMessageChunkSessionUpdate, SessionMessageSessionUpdate,
+    StateUpdate, SubagentUpdateSessionUpdate,
 };
 use interlingua_schema::{Compaction, ContentPart, Task, TaskState};
 
@@ -135,12 +135,7 @@ impl AcpConverter {
     }
 
     /// A message to or from another session.
-    pub(super) fn handle_session_message(
-        &mut self,
-        id: &str,
-        message: SessionMessageSessionUpdate,
-        out: &mut Drafts,
-    ) {
+    pub(super) fn handle_session_message(&mut self, id: &str, message: SessionMessageSessionUpdate, out: &mut Drafts) {
         let Some(blocks) = message.content else { return out.dropped(STATE_ECHO) };
         let text = blocks_text(blocks);
         let key = message.message_id.unwrap_or_default();
@@ -157,7 +152,7 @@ impl AcpConverter {
         chunk: SessionMessageChunkSessionUpdate,
         out: &mut Drafts,
     ) {
-        let Some(ContentPart::Text { text }) = chunk.content.and_then(|block: ContentBlock| content_part(block)) else {
+        let Some(ContentPart::Text { text }) = chunk.content.and_then(content_part) else {
             return out.dropped(STATE_ECHO);
         };
         let key = chunk.message_id.unwrap_or_default();

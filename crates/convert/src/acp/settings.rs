@@ -106,7 +106,8 @@ impl Settings {
         metadata.agent_mode.clone_from(&self.mode);
         let options: Map<String, Value> =
             self.options.iter().map(|(id, (_, value))| (id.clone(), value.as_str().into())).collect();
-        let options = Some(Value::Object(options)).filter(|options| options.as_object().is_some_and(|map| !map.is_empty()));
+        let options =
+            Some(Value::Object(options)).filter(|options| options.as_object().is_some_and(|map| !map.is_empty()));
         let native = NativeMetadata::new().with("options", options.map(interlingua_schema::MetadataValue::Json));
         metadata.native = native.non_empty();
     }
@@ -127,7 +128,7 @@ impl AcpConverter {
             metadata.native = name.non_empty();
         }
         let session = self.session(id);
-        let is_reopened = std::mem::replace(&mut session.is_announced, true);
+        session.is_announced = true;
         let state = &mut session.settings;
         if let Some(mode) = &settings.mode {
             state.set_mode(mode.clone(), None);
@@ -142,13 +143,8 @@ impl AcpConverter {
             (Some(name), Some(options)) => Some(name.merge(options)),
             (name, options) => name.or(options),
         };
-        if is_reopened {
-            // The start of the session was reported before its settings were known.
-            out.session(id).started(metadata);
-        } else {
-            session.usage.start();
-            out.session(id).started(metadata);
-        }
+        // If an update came first, the start of the session is in the stream already.
+        out.session(id).started(metadata);
     }
 
     pub(super) fn handle_mode(&mut self, id: &str, mode: Option<String>, out: &mut Drafts) {

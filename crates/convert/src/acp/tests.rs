@@ -1,165 +1,13 @@
-use interlingua_schema::{Checker, ContentPart, EventData, ItemKind, ItemStatus, Role, TurnStatus, UniversalEvent};
+//! Tests of the converter with lines of a host and an agent.
+
+mod harness;
+
+use interlingua_schema::TurnStatus;
 use serde_json::{Value, json};
 
-use super::AcpConverter;
 use crate::losses::count_unparsed;
-use crate::{Conversion, ConversionOptions, Input, InputRef, Launch, StreamEnd};
-
-/// A conversion with one session `s`.
-struct Harness {
-    conversion: Conversion<AcpConverter>,
-    events: Vec<UniversalEvent>,
-    /// Number of requests of the host so far.
-    requests: u64,
-}
-
-impl Harness {
-    fn new() -> Self {
-        let conversion = Conversion::new(AcpConverter::default(), ConversionOptions::default());
-        let mut harness = Self { conversion, events: Vec::new(), requests: 0 };
-        harness.request("initialize", json!({ "protocolVersion": 1 }));
-        harness.answer(json!({ "protocolVersion": 1, "agentInfo": { "name": "toy", "version": "1.2.3" } }));
-        harness
-    }
-
-    /// With a session, and a prompt that is not answered yet.
-    fn in_turn() -> Self {
-        let mut harness = Self::new();
-        harness.open();
-        harness.prompt("hello");
-        harness
-    }
-
-    fn open(&mut self) {
-        self.request("session/new", json!({ "cwd": "/w", "mcpServers": [] }));
-        self.answer(json!({ "sessionId": "s" }));
-    }
-
-    fn prompt(&mut self, text: &str) {
-        self.request("session/prompt", json!({ "sessionId": "s", "prompt": [{ "type": "text", "text": text }] }));
-    }
-
-    fn push(&mut self, input: InputRef<'_>) {
-        self.conversion.push(None, input, &mut self.events);
-    }
-
-    fn send(&mut self, line: &Value) {
-        self.push(Input::Sent(&line.to_string()));
-    }
-
-    fn receive(&mut self, line: &Value) {
-        self.push(Input::Received(&line.to_string()));
-    }
-
-    fn request(&mut self, method: &str, params: Value) {
-        self.requests += 1;
-        let id = self.requests;
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
-    }
-
-    /// Answers the last request of the host.
-    fn answer(&mut self, result: Value) {
-        let id = self.requests;
-        self.receive(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
-    }
-
-    fn refuse(&mut self, code: i64, message: &str) {
-        let (id, error) = (self.requests, json!({ "code": code, "message": message }));
-        self.receive(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
-    }
-
-    fn update(&mut self, kind: &str, fields: Value) {
-        let mut update = json!({ "sessionUpdate": kind });
-        update.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        let params = json!({ "sessionId": "s", "update": update });
-        self.receive(&json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }));
-    }
-
-    fn chunk(&mut self, text: &str, id: Option<&str>) {
-        let mut fields = json!({ "content": { "type": "text", "text": text } });
-        if let Some(id) = id {
-            fields["messageId"] = id.into();
-        }
-        self.update("agent_message_chunk", fields);
-    }
-
-    /// The agent asks for a permission with the id 0, which the host's `initialize` had as well.
-    fn ask(&mut self, call: Value) {
-        let options = json!([
-            { "optionId": "go", "name": "Allow", "kind": "allow_once" },
-            { "optionId": "ever", "name": "Always", "kind": "allow_always" },
-            { "optionId": "no", "name": "Reject", "kind": "reject_once" },
-            { "optionId": "odd", "name": "Odd", "kind": "allow_until_monday" },
-        ]);
-        let params = json!({ "sessionId": "s", "toolCall": call, "options": options });
-        self.receive(&json!({ "jsonrpc": "2.0", "id": 1, "method": "session/request_permission", "params": params }));
-    }
-
-    fn choose(&mut self, option: &str) {
-        let outcome = json!({ "outcome": { "outcome": "selected", "optionId": option } });
-        self.send(&json!({ "jsonrpc": "2.0", "id": 1, "result": outcome }));
-    }
-
-    fn end_turn(&mut self) {
-        self.answer(json!({ "stopReason": "end_turn" }));
-    }
-
-    /// All events, after the end of the log and a check of every rule.
-    fn finish(mut self) -> Vec<UniversalEvent> {
-        self.push(Input::Exit { code: Some(0) });
-        self.conversion.finish(None, StreamEnd::Log, &mut self.events);
-        assert_eq!(self.conversion.stats().unaccounted, 0, "{:?}", self.conversion.stats());
-        let mut checker = Checker::new();
-        let violations: Vec<_> = self.events.iter().flat_map(|event| checker.push(event)).collect();
-        assert!(violations.is_empty(), "{violations:?}");
-        self.events
-    }
-}
-
-/// Kind, status and content of each completed item in short.
-fn items(events: &[UniversalEvent]) -> Vec<String> {
-    let completed = events.iter().filter_map(|event| match &event.data {
-        EventData::ItemCompleted(data) => Some(&data.item),
-        _ => None,
-    });
-    let describe = |item: &interlingua_schema::Item| {
-        let failed = if item.status == ItemStatus::Failed { "!" } else { "" };
-        let text = item.content.iter().map(|part| match part {
-            ContentPart::Text { text } => text.clone(),
-            ContentPart::Reasoning { text, .. } => format!("({text})"),
-            ContentPart::ToolCall { title, .. } => title.clone().unwrap_or_default(),
-            ContentPart::ToolResult { output, exit_code, .. } => {
-                format!("{output}{}", exit_code.map(|code| format!(" [{code}]")).unwrap_or_default())
-            }
-            ContentPart::Status { detail, .. } => detail.clone().unwrap_or_default(),
-            ContentPart::FileRef { path, .. } => format!("<{path}>"),
-            _ => "…".to_owned(),
-        });
-        let text = text.collect::<Vec<_>>().join("|");
-        let kind = match (&item.kind, &item.role) {
-            (ItemKind::Message, Some(Role::User)) => "user",
-            (ItemKind::Message, _) => "agent",
-            (ItemKind::ToolCall, _) => "call",
-            (ItemKind::ToolResult, _) => "result",
-            _ => "note",
-        };
-        format!("{failed}{kind}: {text}")
-    };
-    completed.map(describe).collect()
-}
-
-fn turn_statuses(events: &[UniversalEvent]) -> Vec<TurnStatus> {
-    let ended = events.iter().filter_map(|event| match &event.data {
-        EventData::TurnEnded(data) => Some(data.status.clone()),
-        _ => None,
-    });
-    ended.collect()
-}
-
-fn data_of(events: &[UniversalEvent], kind: &str) -> Vec<Value> {
-    let events = events.iter().map(|event| serde_json::to_value(event).unwrap());
-    events.filter(|event| event["type"] == kind).map(|event| event["data"].clone()).collect()
-}
+use crate::{Input, Launch};
+use harness::{Harness, data_of, items, turn_statuses};
 
 #[test]
 fn a_message_ends_when_the_kind_or_the_id_changes() {
@@ -242,7 +90,10 @@ fn a_denied_call_keeps_the_result_that_follows() {
     let mut acp = Harness::in_turn();
     acp.ask(json!({ "toolCallId": "t", "title": "rm a", "kind": "execute" }));
     acp.choose("no");
-    acp.update("tool_call_update", json!({ "toolCallId": "t", "status": "failed", "rawOutput": { "error": "refused" } }));
+    acp.update(
+        "tool_call_update",
+        json!({ "toolCallId": "t", "status": "failed", "rawOutput": { "error": "refused" } }),
+    );
     acp.end_turn();
     assert_eq!(items(&acp.finish()), ["user: hello", "call: Run rm a", "!result: refused"]);
 }
@@ -252,8 +103,14 @@ fn the_description_of_a_call_is_not_its_output() {
     let text = |text: &str| json!([{ "type": "content", "content": { "type": "text", "text": text } }]);
     let mut acp = Harness::in_turn();
     let input = json!({ "command": "make", "description": "build" });
-    acp.update("tool_call", json!({ "toolCallId": "t", "title": "Terminal", "kind": "execute", "status": "pending", "rawInput": {} }));
-    acp.update("tool_call_update", json!({ "toolCallId": "t", "title": "make", "rawInput": input, "content": text("build") }));
+    acp.update(
+        "tool_call",
+        json!({ "toolCallId": "t", "title": "Terminal", "kind": "execute", "status": "pending", "rawInput": {} }),
+    );
+    acp.update(
+        "tool_call_update",
+        json!({ "toolCallId": "t", "title": "make", "rawInput": input, "content": text("build") }),
+    );
     acp.update("usage_update", json!({ "used": 1, "size": 2 }));
     acp.update("tool_call_update", json!({ "toolCallId": "t", "content": text("a\n") }));
     acp.update("tool_call_update", json!({ "toolCallId": "t", "content": text("a\nb\n") }));
@@ -269,7 +126,10 @@ fn the_description_of_a_call_is_not_its_output() {
 fn a_diff_is_the_input_and_the_file_of_a_change() {
     let mut acp = Harness::in_turn();
     let diff = json!([{ "type": "diff", "path": "/w/a", "oldText": "x\n", "newText": "y\n" }]);
-    acp.update("tool_call", json!({ "toolCallId": "t", "title": "Edit", "kind": "edit", "status": "in_progress", "content": diff }));
+    acp.update(
+        "tool_call",
+        json!({ "toolCallId": "t", "title": "Edit", "kind": "edit", "status": "in_progress", "content": diff }),
+    );
     acp.update("tool_call_update", json!({ "toolCallId": "t", "status": "completed" }));
     acp.end_turn();
     let events = acp.finish();
@@ -281,13 +141,14 @@ fn a_diff_is_the_input_and_the_file_of_a_change() {
 #[test]
 fn output_of_a_terminal_of_the_host_is_the_output_of_the_call() {
     let mut acp = Harness::in_turn();
-    let request = |id: u64, method: &str, params: Value| {
-        json!({ "jsonrpc": "2.0", "id": id, "method": format!("terminal/{method}"), "params": params })
-    };
+    let request = |id: u64, method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": id, "method": format!("terminal/{method}"), "params": params });
     acp.receive(&request(7, "create", json!({ "sessionId": "s", "command": "ls" })));
     acp.send(&json!({ "jsonrpc": "2.0", "id": 7, "result": { "terminalId": "term" } }));
     let content = json!([{ "type": "terminal", "terminalId": "term" }]);
-    acp.update("tool_call", json!({ "toolCallId": "t", "title": "ls", "kind": "execute", "status": "in_progress", "content": content }));
+    acp.update(
+        "tool_call",
+        json!({ "toolCallId": "t", "title": "ls", "kind": "execute", "status": "in_progress", "content": content }),
+    );
     acp.receive(&request(8, "output", json!({ "sessionId": "s", "terminalId": "term" })));
     let output = json!({ "output": "no such file", "truncated": false, "exitStatus": { "exitCode": 2 } });
     acp.send(&json!({ "jsonrpc": "2.0", "id": 8, "result": output }));
@@ -462,7 +323,8 @@ fn a_form_is_a_question_for_each_field() {
     let events = acp.finish();
     let asked = data_of(&events, "question.requested");
     assert_eq!((asked.len(), &asked[0]["options"]), (2, &json!(["Red", "Blue"])));
-    let answers: Vec<Value> = data_of(&events, "question.resolved").into_iter().map(|data| data["response"].clone()).collect();
+    let answers: Vec<Value> =
+        data_of(&events, "question.resolved").into_iter().map(|data| data["response"].clone()).collect();
     assert_eq!(answers, ["Blue", "kiwi"]);
 }
 
@@ -470,11 +332,17 @@ fn a_form_is_a_question_for_each_field() {
 fn a_call_of_a_sub_agent_is_below_the_call_that_started_it() {
     let mut acp = Harness::in_turn();
     let task = json!({ "prompt": "work", "subagent_type": "general" });
-    acp.update("tool_call", json!({ "toolCallId": "p", "title": "Task", "kind": "think", "status": "pending", "rawInput": task }));
+    acp.update(
+        "tool_call",
+        json!({ "toolCallId": "p", "title": "Task", "kind": "think", "status": "pending", "rawInput": task }),
+    );
     let meta = json!({ "claudeCode": { "toolName": "Bash", "parentToolUseId": "p" } });
     let input = json!({ "command": "ls" });
     acp.update("tool_call", json!({ "toolCallId": "c", "title": "ls", "kind": "execute", "status": "pending", "rawInput": input, "_meta": meta }));
-    acp.update("tool_call_update", json!({ "toolCallId": "c", "status": "completed", "rawOutput": "a", "_meta": meta }));
+    acp.update(
+        "tool_call_update",
+        json!({ "toolCallId": "c", "status": "completed", "rawOutput": "a", "_meta": meta }),
+    );
     acp.update("tool_call_update", json!({ "toolCallId": "p", "status": "completed", "rawOutput": "done" }));
     acp.end_turn();
     let events = acp.finish();
@@ -501,4 +369,27 @@ fn a_compaction_has_its_summary() {
     let events = acp.finish();
     let completed = data_of(&events, "item.completed");
     assert!(completed.iter().any(|data| data["item"]["content"][1]["json"]["summary"] == "in short"), "{completed:?}");
+}
+
+#[test]
+fn a_turn_that_reaches_a_limit_fails_with_the_reason() {
+    let mut acp = Harness::in_turn();
+    acp.answer(json!({ "stopReason": "max_turn_requests" }));
+    let events = acp.finish();
+    assert_eq!(data_of(&events, "error")[0]["code"], "limit");
+    assert_eq!(turn_statuses(&events), [TurnStatus::Failed]);
+}
+
+#[test]
+fn a_file_in_a_prompt_is_a_file_and_not_text() {
+    let mut acp = Harness::new();
+    acp.open();
+    let prompt = json!([
+        { "type": "text", "text": "look" },
+        { "type": "resource", "resource": { "uri": "file:///w/a.rs", "text": "fn a() {}" } },
+        { "type": "image", "data": "AQID", "mimeType": "image/png" },
+    ]);
+    acp.request("session/prompt", json!({ "sessionId": "s", "prompt": prompt }));
+    acp.end_turn();
+    assert_eq!(items(&acp.finish()), ["user: look|</w/a.rs>|…"]);
 }

@@ -22,16 +22,8 @@ const COMMAND_KEYS: &[&str] = &["command", "cmd", "commandLine"];
 const DIRECTORY_KEYS: &[&str] = &["cwd", "workdir", "directory", "dir_path", "working_directory"];
 const TIMEOUT_KEYS: &[&str] = &["timeout_ms", "timeoutMs"];
 const BACKGROUND_KEYS: &[&str] = &["run_in_background", "is_background", "background"];
-const PATH_KEYS: &[&str] = &[
-    "file_path",
-    "filePath",
-    "filepath",
-    "path",
-    "absolute_path",
-    "target_file",
-    "fileName",
-    "notebook_path",
-];
+const PATH_KEYS: &[&str] =
+    &["file_path", "filePath", "filepath", "path", "absolute_path", "target_file", "fileName", "notebook_path"];
 const OLD_TEXT_KEYS: &[&str] = &["old_string", "oldString", "old_str", "oldText"];
 const NEW_TEXT_KEYS: &[&str] = &["new_string", "newString", "new_str", "newText"];
 const SOURCE_KEYS: &[&str] = &["source", "from", "old_path", "src"];

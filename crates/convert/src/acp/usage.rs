@@ -82,7 +82,12 @@ struct ModelUsage {
 struct Tokens {
     #[serde(alias = "inputTokens", alias = "promptTokens", alias = "prompt_tokens")]
     input_tokens: u64,
-    #[serde(alias = "outputTokens", alias = "completionTokens", alias = "candidatesTokens", alias = "completion_tokens")]
+    #[serde(
+        alias = "outputTokens",
+        alias = "completionTokens",
+        alias = "candidatesTokens",
+        alias = "completion_tokens"
+    )]
     output_tokens: u64,
     #[serde(alias = "cachedReadTokens", alias = "cachedInputTokens", alias = "cachedTokens")]
     cached_tokens: Option<u64>,
@@ -129,12 +134,7 @@ impl AcpConverter {
     }
 
     /// The usage of the turn that ends now.
-    pub(super) fn turn_usage(
-        &mut self,
-        id: &str,
-        reported: Option<NativeUsage>,
-        meta: Option<&Json>,
-    ) -> Option<Usage> {
+    pub(super) fn turn_usage(&mut self, id: &str, reported: Option<NativeUsage>, meta: Option<&Json>) -> Option<Usage> {
         let counts_session = self.implementation.name.as_deref() == Some(COUNTS_SESSION);
         let session = self.session(id);
         let model = session.settings.model().map(str::to_owned);

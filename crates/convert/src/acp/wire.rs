@@ -25,10 +25,18 @@ pub(super) type Outcome<'a> = Result<&'a str, &'a str>;
 /// Kind of a line.
 #[derive(Debug)]
 pub(super) enum Line<'a> {
-    Request { method: Cow<'a, str>, id: RequestId },
-    Notification { method: Cow<'a, str> },
+    Request {
+        method: Cow<'a, str>,
+        id: RequestId,
+    },
+    Notification {
+        method: Cow<'a, str>,
+    },
     /// The response to a request of the other side. Without an id, the other side could not read the request.
-    Response { id: String, result: Outcome<'a> },
+    Response {
+        id: String,
+        result: Outcome<'a>,
+    },
     /// None of these, for this reason.
     Invalid(String),
 }
@@ -61,11 +69,15 @@ mod tests {
     #[test]
     fn a_line_is_classified_by_its_keys() {
         let parse = Line::parse;
-        assert!(matches!(parse(r#"{"jsonrpc":"2.0","method":"a","id":0}"#), Line::Request { method, .. } if method == "a"));
+        assert!(
+            matches!(parse(r#"{"jsonrpc":"2.0","method":"a","id":0}"#), Line::Request { method, .. } if method == "a")
+        );
         assert!(matches!(parse(r#"{"params":{},"method":"a\/b"}"#), Line::Notification { method } if method == "a/b"));
         assert!(matches!(parse(r#"{"id":"x","result":{}}"#), Line::Response { id, result: Ok("{}") } if id == "x"));
         assert!(matches!(parse(r#"{"id":1,"result":null}"#), Line::Response { result: Ok("null"), .. }));
-        assert!(matches!(parse(r#"{"id":null,"error":{"code":1}}"#), Line::Response { id, result: Err(_) } if id.is_empty()));
+        assert!(
+            matches!(parse(r#"{"id":null,"error":{"code":1}}"#), Line::Response { id, result: Err(_) } if id.is_empty())
+        );
         for invalid in ["[]", "{}", "plain text", r#"{"id":1"#] {
             assert!(matches!(parse(invalid), Line::Invalid(_)), "{invalid}");
         }

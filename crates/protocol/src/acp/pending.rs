@@ -107,9 +107,7 @@ fn cancelled(id: RequestId, pending: &Pending) -> String {
 
 fn answer_permission(id: RequestId, options: &[PermissionOption], choice: Choice) -> String {
     match choose(options, choice) {
-        Some(option) => {
-            answer_permission_with(id, new!(SelectedRequestPermissionOutcome { option_id: option }).into())
-        }
+        Some(option) => answer_permission_with(id, new!(SelectedRequestPermissionOutcome { option_id: option }).into()),
         None => answer_permission_with(id, CancelledRequestPermissionOutcome::new().into()),
     }
 }

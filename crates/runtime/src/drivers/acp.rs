@@ -53,7 +53,12 @@ impl AcpDriver {
         self.profile.descriptor.id
     }
 
-    async fn start(&self, installed: &InstalledProgram, env: &Environment, directory: std::path::PathBuf) -> Result<Process, ServeError> {
+    async fn start(
+        &self,
+        installed: &InstalledProgram,
+        env: &Environment,
+        directory: std::path::PathBuf,
+    ) -> Result<Process, ServeError> {
         let program = Program {
             path: installed.path.clone(),
             args: self.profile.arguments.iter().map(|argument| (*argument).to_owned()).collect(),
@@ -80,7 +85,8 @@ impl AcpDriver {
     /// Starts a process outside of any session, and opens a session in it that has no turn.
     async fn describe(&self) -> Result<OpenedSession, ServeError> {
         let installed = self.installation.find_program(None)?;
-        let failed = |reason: String| ServeError::Unavailable(format!("{} does not describe itself: {reason}", self.id()));
+        let failed =
+            |reason: String| ServeError::Unavailable(format!("{} does not describe itself: {reason}", self.id()));
         let folder = std::env::temp_dir();
         let process = self.start(&installed, &Environment::default(), folder.clone()).await?;
         let described = timeout(DESCRIBE_TIMEOUT, connection::describe(process, &folder, self.profile)).await;

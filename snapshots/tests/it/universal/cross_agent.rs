@@ -193,11 +193,10 @@ const RECORDING_EXCEPTIONS: &[RecordingException] = &[
 ];
 
 /// Scenarios without a recording yet, each with the feature that a recording would prove.
-const UNRECORDED: &[(CanonicalScenario, Agent, Feature)] =
-    &[
-        (CanonicalScenario::Interrupt, Agent::Amp, Feature::Interrupts),
-        (CanonicalScenario::Question, Agent::Acp, Feature::Questions),
-    ];
+const UNRECORDED: &[(CanonicalScenario, Agent, Feature)] = &[
+    (CanonicalScenario::Interrupt, Agent::Amp, Feature::Interrupts),
+    (CanonicalScenario::Question, Agent::Acp, Feature::Questions),
+];
 
 fn events(name: &str) -> &'static [UniversalEvent] {
     &corpus().find(name).unwrap_or_else(|| panic!("the recording {name} does not exist")).converted.events

@@ -174,16 +174,18 @@ impl Connection {
             },
             AgentRequest::TerminalKill(request) => {
                 let terminal = request.terminal_id.unwrap_or_default();
-                match self.terminals.kill(&terminal) {
-                    true => respond::<KillTerminalRequest>(id, &KillTerminalResponse::new()),
-                    false => refuse_terminal(id, &terminal),
+                if self.terminals.kill(&terminal) {
+                    respond::<KillTerminalRequest>(id, &KillTerminalResponse::new())
+                } else {
+                    refuse_terminal(id, &terminal)
                 }
             }
             AgentRequest::TerminalRelease(request) => {
                 let terminal = request.terminal_id.unwrap_or_default();
-                match self.terminals.release(&terminal) {
-                    true => respond::<ReleaseTerminalRequest>(id, &ReleaseTerminalResponse::new()),
-                    false => refuse_terminal(id, &terminal),
+                if self.terminals.release(&terminal) {
+                    respond::<ReleaseTerminalRequest>(id, &ReleaseTerminalResponse::new())
+                } else {
+                    refuse_terminal(id, &terminal)
                 }
             }
             AgentRequest::McpMessage(_) => refuse(id, METHOD_NOT_FOUND, "this host has no MCP servers of its own"),
@@ -198,10 +200,9 @@ impl Connection {
 
     async fn read_file(&self, id: RequestId, request: ReadTextFileRequest) -> String {
         let root = self.directory.clone();
-        let (path, line) = (request.path.unwrap_or_default(), request.line);
-        let limit = request.limit;
-        let first = line.and_then(|line| u64::try_from(line).ok());
-        let limit = limit.and_then(|limit| u64::try_from(limit).ok());
+        let path = request.path.unwrap_or_default();
+        let first = request.line.and_then(|line| u64::try_from(line).ok());
+        let limit = request.limit.and_then(|limit| u64::try_from(limit).ok());
         let read = tokio::task::spawn_blocking(move || files::read(&root, &path, first, limit)).await;
         match read.unwrap_or_else(|error| Err((INTERNAL_ERROR, error.to_string()))) {
             Ok(content) => respond::<ReadTextFileRequest>(id, &new!(ReadTextFileResponse { content: content })),

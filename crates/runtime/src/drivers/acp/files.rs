@@ -112,7 +112,13 @@ mod tests {
         std::os::unix::fs::symlink(&outside, root.join("link")).unwrap();
         std::os::unix::fs::symlink(outside.join("later"), root.join("dangling")).unwrap();
         let inside = |name: &str| root.join(name).to_str().unwrap().to_owned();
-        for path in [inside("link/secret"), inside("../outside/secret"), inside("dangling"), "/etc/passwd".to_owned(), "a".to_owned()] {
+        for path in [
+            inside("link/secret"),
+            inside("../outside/secret"),
+            inside("dangling"),
+            "/etc/passwd".to_owned(),
+            "a".to_owned(),
+        ] {
             assert_eq!(read(&root, &path, None, None).unwrap_err().0, INVALID_PARAMS, "{path}");
             assert_eq!(write(&root, &path, "y").unwrap_err().0, INVALID_PARAMS, "{path}");
         }

@@ -16,9 +16,11 @@ const PLAN: &str = "plan";
 
 /// Refuses what is known to be unsupported before the agent runs.
 pub(super) fn check(profile: &AcpProfile, spec: &SessionSpec) -> Result<(), Refusal> {
-    let is_supported = |mode: &PermissionMode| *mode == PermissionMode::Default || native_mode(profile, *mode).is_some();
+    let is_supported =
+        |mode: &PermissionMode| *mode == PermissionMode::Default || native_mode(profile, *mode).is_some();
     if !is_supported(&spec.permission_mode) {
-        let known: Vec<&str> = PermissionMode::ALL.iter().filter(|mode| is_supported(mode)).map(|mode| mode.name()).collect();
+        let known: Vec<&str> =
+            PermissionMode::ALL.iter().filter(|mode| is_supported(mode)).map(|mode| mode.name()).collect();
         return Err(Refusal::mode("permissionMode", spec.permission_mode.name(), &known));
     }
     if let Some(mode) = spec.agent_mode.as_deref().filter(|mode| !matches!(*mode, BUILD))
@@ -62,10 +64,10 @@ pub(super) fn changes(
         None | Some(BUILD) => {
             let mode = native_mode(profile, spec.permission_mode);
             // The mode in which a session starts is a default if the agent does not offer the known one.
-            let is_offered = |mode: &str| {
-                opened.modes().is_some_and(|(modes, _)| modes.iter().any(|(id, _)| id == mode))
-            };
-            if let Some(mode) = mode.filter(|mode| spec.permission_mode != PermissionMode::Default || is_offered(mode)) {
+            let is_offered =
+                |mode: &str| opened.modes().is_some_and(|(modes, _)| modes.iter().any(|(id, _)| id == mode));
+            if let Some(mode) = mode.filter(|mode| spec.permission_mode != PermissionMode::Default || is_offered(mode))
+            {
                 changes.extend(opened.choose_mode(mode)?);
             }
         }
@@ -139,8 +141,10 @@ mod tests {
 
     #[test]
     fn a_permission_mode_is_the_agents_own_mode() {
-        let gemini = opened(r#"{"sessionId":"s","modes":{"currentModeId":"default","availableModes":[
-            {"id":"default","name":"Default"},{"id":"yolo","name":"Yolo"}]}}"#);
+        let gemini = opened(
+            r#"{"sessionId":"s","modes":{"currentModeId":"default","availableModes":[
+            {"id":"default","name":"Default"},{"id":"yolo","name":"Yolo"}]}}"#,
+        );
         assert_eq!(changes(profile("gemini"), &spec(), &gemini), Ok(vec![]));
         let bypass = SessionSpec { permission_mode: PermissionMode::Bypass, ..spec() };
         assert_eq!(changes(profile("gemini"), &bypass, &gemini), Ok(vec![ModeChange::Mode("yolo".to_owned())]));
@@ -152,14 +156,19 @@ mod tests {
 
     #[test]
     fn models_and_efforts_are_options_or_have_a_request_of_their_own() {
-        let with_options = opened(r#"{"sessionId":"s","configOptions":[
+        let with_options = opened(
+            r#"{"sessionId":"s","configOptions":[
             {"id":"m","name":"Model","category":"model","type":"select","currentValue":"a","options":[{"value":"a","name":"A"},{"value":"b","name":"B"}]},
-            {"id":"e","name":"Effort","category":"thought_level","type":"select","currentValue":"low","options":[{"value":"low","name":"Low"},{"value":"high","name":"High"}]}]}"#);
+            {"id":"e","name":"Effort","category":"thought_level","type":"select","currentValue":"low","options":[{"value":"low","name":"Low"},{"value":"high","name":"High"}]}]}"#,
+        );
         let wanted = SessionSpec { model: Some("b".into()), variant: Some("high".into()), ..spec() };
-        let option = |option: &str, value: &str| ModeChange::Option { option: option.to_owned(), value: value.to_owned() };
+        let option =
+            |option: &str, value: &str| ModeChange::Option { option: option.to_owned(), value: value.to_owned() };
         assert_eq!(changes(profile("goose"), &wanted, &with_options), Ok(vec![option("m", "b"), option("e", "high")]));
-        let with_models = opened(r#"{"sessionId":"s","models":{"currentModelId":"a","availableModels":[
-            {"modelId":"a","name":"A"},{"modelId":"b","name":"B"}]}}"#);
+        let with_models = opened(
+            r#"{"sessionId":"s","models":{"currentModelId":"a","availableModels":[
+            {"modelId":"a","name":"A"},{"modelId":"b","name":"B"}]}}"#,
+        );
         let wanted = SessionSpec { model: Some("b".into()), ..spec() };
         assert_eq!(changes(profile("goose"), &wanted, &with_models), Ok(vec![ModeChange::Model("b".to_owned())]));
     }

@@ -82,10 +82,8 @@ impl Session {
                 self.connection.shutdown().await;
                 return Ok(ServeOutcome::Stopped);
             }
-            Err(OpenError::Failed(error)) => {
-                self.connection.shutdown().await;
-                return Err(error);
-            }
+            // Dropping the connection ends the agent. Its exit is not reported, because the error says more.
+            Err(OpenError::Failed(error)) => return Err(error),
         }
         for command in std::mem::take(&mut self.early) {
             self.execute(command).await;
@@ -228,7 +226,8 @@ impl Session {
                 }
             }
         });
-        let timed_out = |_| Err(ServeError::Unavailable(format!("{name} did not answer within {OPEN_TIMEOUT:?}")).into());
+        let timed_out =
+            |_| Err(ServeError::Unavailable(format!("{name} did not answer within {OPEN_TIMEOUT:?}")).into());
         answer.await.unwrap_or_else(timed_out)
     }
 

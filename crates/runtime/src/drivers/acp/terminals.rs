@@ -73,7 +73,8 @@ impl Terminals {
         if self.open.len() >= MAX_TERMINALS {
             return Err(format!("the session has {MAX_TERMINALS} terminals already: release one first"));
         }
-        let limit = command.output_limit.map_or(DEFAULT_OUTPUT_LIMIT, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let limit =
+            command.output_limit.map_or(DEFAULT_OUTPUT_LIMIT, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         let path = find_program(&command)?;
         let program = Program { path, args: command.args, env: command.env, directory: command.directory };
         let mut process = supervisor.start(program).await.map_err(|error| error.to_string())?;

@@ -52,8 +52,7 @@ async fn answer(agent: &'static str, recording: &str, reply: PermissionReply) ->
 
 #[tokio::test]
 async fn a_rejected_tool_is_denied() {
-    for (agent, recording) in
-        [("claude-acp", "claude-0.99.1/tool_rejected"), ("gemini", "gemini-0.61.0/tool_rejected")]
+    for (agent, recording) in [("claude-acp", "claude-0.99.1/tool_rejected"), ("gemini", "gemini-0.61.0/tool_rejected")]
     {
         let (permissions, status) = answer(agent, recording, PermissionReply::Reject).await;
         assert_eq!((permissions, status), (vec![PermissionStatus::Denied], TurnStatus::Completed), "{agent}");
@@ -99,7 +98,7 @@ async fn a_model_error_fails_the_turn_and_the_session_continues() {
 
 #[tokio::test]
 async fn an_agent_that_dies_fails_its_turn() {
-    let stand_in = claude("text_two_turns").with_fault("die-after=30:7").with_session().await;
+    let stand_in = claude("text_two_turns").with_fault("die-after=10:7").with_session().await;
     let events = stand_in.test.run_turn("hello").await;
     assert_eq!(turn_status(&events), Some(TurnStatus::Failed));
     stand_in.test.assert_no_violations().await;
@@ -214,9 +213,9 @@ async fn a_session_that_the_agent_has_forgotten_ends() {
     let script = format!("{PROLOGUE}{EPILOGUE}");
     let test = scripted(&script, |session| session).await;
     test.run_turn("go").await;
-    test.runtime.shutdown().await;
-    let TestRuntime { folder, store, .. } = test;
-    drop(store);
+    let TestRuntime { runtime, store, folder } = test;
+    runtime.shutdown().await;
+    drop((runtime, store));
     let program = folder.path().join("agent.sh").to_str().unwrap().to_owned();
     let profile = AcpProfile::custom("toy".to_owned(), "/bin/sh".to_owned(), vec![program], Vec::new());
     let config = LaunchConfig::new(supervisor(), folder.path()).acp_agents(vec![profile]);
