@@ -330,9 +330,8 @@ impl Agent {
 
     async fn set_option(&mut self, request: SetSessionConfigOptionRequest) -> Answer<SetSessionConfigOptionRequest> {
         let id = request.session_id.unwrap_or_default();
-        let value = match request.value {
-            Some(SetSessionConfigOptionRequestValue::Text(value)) => value,
-            _ => return Err(RpcError { code: INVALID_PARAMS, message: "expected a text as the value".to_owned() }),
+        let Some(SetSessionConfigOptionRequestValue::Text(value)) = request.value else {
+            return Err(RpcError { code: INVALID_PARAMS, message: "expected a text as the value".to_owned() });
         };
         match request.config_id.as_deref() {
             Some(MODE) => self.change_mode(&id, &value).await?,

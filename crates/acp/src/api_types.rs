@@ -23,19 +23,17 @@ pub(crate) fn mcp_config(servers: Vec<McpServer>) -> Option<Value> {
     let mut config = Map::new();
     for server in servers {
         let name = server.name.unwrap_or_default();
-        let entry = match (&server.type_, server.url) {
-            (kind @ Some(McpServerType::Http | McpServerType::Sse), Some(url)) => {
-                let headers = server.headers.unwrap_or_default().into_iter();
-                let headers: Map<String, Value> =
-                    headers.filter_map(|header| Some((header.name?, header.value?.into()))).collect();
-                json!({ "type": kind.as_ref().map(McpServerType::as_str), "url": url, "headers": headers })
-            }
-            _ => {
-                let variables = server.env.unwrap_or_default().into_iter();
-                let env: Map<String, Value> =
-                    variables.filter_map(|variable| Some((variable.name?, variable.value?.into()))).collect();
-                json!({ "command": server.command, "args": server.args.unwrap_or_default(), "env": env })
-            }
+        let is_remote = matches!(server.type_, Some(McpServerType::Http | McpServerType::Sse));
+        let entry = if let Some(url) = server.url.filter(|_| is_remote) {
+            let headers = server.headers.unwrap_or_default().into_iter();
+            let headers: Map<String, Value> =
+                headers.filter_map(|header| Some((header.name?, header.value?.into()))).collect();
+            json!({ "type": server.type_.as_ref().map(McpServerType::as_str), "url": url, "headers": headers })
+        } else {
+            let variables = server.env.unwrap_or_default().into_iter();
+            let env: Map<String, Value> =
+                variables.filter_map(|variable| Some((variable.name?, variable.value?.into()))).collect();
+            json!({ "command": server.command, "args": server.args.unwrap_or_default(), "env": env })
         };
         config.insert(name, entry);
     }

@@ -47,9 +47,9 @@ pub(crate) fn options(
     models: Option<&AgentModels>,
 ) -> Vec<SessionConfigOption> {
     let mut options = Vec::new();
-    let modes = MODES.map(|(id, name, _)| (id.to_owned(), name.to_owned()));
+    let permissions = MODES.map(|(id, name, _)| (id.to_owned(), name.to_owned()));
     let mode = session.permission_mode.as_deref().unwrap_or(DEFAULT);
-    options.push(select(MODE, "Permissions", SessionConfigOptionCategory::Mode, mode, modes.to_vec()));
+    options.push(select(MODE, "Permissions", SessionConfigOptionCategory::Mode, mode, permissions.to_vec()));
     let installed = agents.iter().filter(|agent| agent.installed || agent.id == session.agent);
     let names: Vec<(String, String)> = installed.map(|agent| (agent.id.clone(), agent.id.clone())).collect();
     options.push(select(AGENT, "Agent", SessionConfigOptionCategory::from("agent"), &session.agent, names));

@@ -94,16 +94,8 @@ fn percent_decode(text: &str) -> String {
             .then(|| after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok()))
             .flatten()
             .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match decoded {
-            Some(decoded) => {
-                bytes.push(decoded);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(byte);
-                rest = after;
-            }
-        }
+        bytes.push(decoded.unwrap_or(byte));
+        rest = if decoded.is_some() { &after[2..] } else { after };
     }
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }

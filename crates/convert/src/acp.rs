@@ -187,13 +187,13 @@ impl AcpConverter {
         self.settle_calls(&id, &update, out);
         match update {
             SessionUpdate::UserMessageChunk(chunk) => {
-                self.handle_chunk(&id, ChunkKind::User, chunk.content, chunk.message_id, chunk.meta, out);
+                self.handle_chunk(&id, ChunkKind::User, chunk.content, chunk.message_id, chunk.meta.as_ref(), out);
             }
             SessionUpdate::AgentMessageChunk(chunk) => {
-                self.handle_chunk(&id, ChunkKind::Agent, chunk.content, chunk.message_id, chunk.meta, out);
+                self.handle_chunk(&id, ChunkKind::Agent, chunk.content, chunk.message_id, chunk.meta.as_ref(), out);
             }
             SessionUpdate::AgentThoughtChunk(chunk) => {
-                self.handle_chunk(&id, ChunkKind::Thought, chunk.content, chunk.message_id, chunk.meta, out);
+                self.handle_chunk(&id, ChunkKind::Thought, chunk.content, chunk.message_id, chunk.meta.as_ref(), out);
             }
             SessionUpdate::ToolCall(call) => self.handle_tool(&id, ToolFields::new_call(call), out),
             SessionUpdate::ToolCallUpdate(update) => self.handle_tool(&id, ToolFields::update(update), out),

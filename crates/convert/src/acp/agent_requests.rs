@@ -82,9 +82,11 @@ impl AcpConverter {
     fn permission_requested(&mut self, id: String, request: RequestPermissionRequest, out: &mut Drafts) {
         let session = request.session_id.unwrap_or_default();
         let options = request.options.unwrap_or_default();
-        let mut permission = PermissionDraft::default();
-        permission.scopes = scopes(&options);
-        permission.native = Some(json!({ "options": options }));
+        let mut permission = PermissionDraft {
+            scopes: scopes(&options),
+            native: Some(json!({ "options": options })),
+            ..PermissionDraft::default()
+        };
         let mut call = String::new();
         let mut parent = None;
         if let Some(fields) = request.tool_call.map(ToolFields::requested) {
@@ -118,12 +120,11 @@ impl AcpConverter {
         match self.agent_requests.remove(id) {
             Some(AgentRequestState::Permission { session, call, options }) => {
                 let approved = result.ok().and_then(|result| approved_scope(result, &options));
-                match approved {
-                    Some(scope) => self.drafts(&session, out).permission_approved(id, scope),
-                    None => {
-                        self.drafts(&session, out).permission_denied(id);
-                        self.call_denied(&session, &call);
-                    }
+                if let Some(scope) = approved {
+                    self.drafts(&session, out).permission_approved(id, scope);
+                } else {
+                    self.drafts(&session, out).permission_denied(id);
+                    self.call_denied(&session, &call);
                 }
             }
             Some(AgentRequestState::Elicitation { session, form }) => {

@@ -223,7 +223,7 @@ impl AcpConverter {
         };
         match result {
             Ok(result) => self.handle_result(request, result, out),
-            Err(error) => self.handle_error(request, RpcError::decode(error), out),
+            Err(error) => self.handle_error(&request, RpcError::decode(error), out),
         }
     }
 
@@ -291,8 +291,8 @@ impl AcpConverter {
         }
     }
 
-    fn handle_error(&mut self, request: HostRequest, error: RpcError, out: &mut Drafts) {
-        match &request {
+    fn handle_error(&mut self, request: &HostRequest, error: RpcError, out: &mut Drafts) {
+        match request {
             HostRequest::Prompt { session, key } => {
                 if key.is_some()
                     && let Some(id) = self.known_id(session)

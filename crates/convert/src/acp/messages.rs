@@ -85,10 +85,10 @@ impl AcpConverter {
         kind: ChunkKind,
         content: Option<ContentBlock>,
         message_id: Option<String>,
-        meta: Option<Json>,
+        meta: Option<&Json>,
         out: &mut Drafts,
     ) {
-        let usage = self.observe_chunk_usage(id, meta.as_ref());
+        let usage = self.observe_chunk_usage(id, meta);
         let part = match content {
             Some(ContentBlock::Unknown { tag, .. }) => {
                 return self.drafts(id, out).unparsed(ACP, "unknown content", Some(tag));
@@ -103,7 +103,7 @@ impl AcpConverter {
         if kind == ChunkKind::Agent || kind == ChunkKind::Thought {
             self.fail_denied_calls(id, out);
         }
-        let parent = meta.as_ref().and_then(parent_call);
+        let parent = meta.and_then(parent_call);
         let mut drafts = self.drafts(id, out).sub_agent_or_main(parent.as_deref());
         let session = self.session(id);
         let message_id = message_id.filter(|id| !id.is_empty());

@@ -139,7 +139,7 @@ impl AcpConverter {
         let Some(blocks) = message.content else { return out.dropped(STATE_ECHO) };
         let text = blocks_text(blocks);
         let key = message.message_id.unwrap_or_default();
-        let before = self.session(id).session_messages.insert(key, text.clone());
+        let before = self.session(id).status_messages.insert(key, text.clone());
         if text.is_empty() || before.as_ref() == Some(&text) {
             return out.dropped(STATE_ECHO);
         }
@@ -156,7 +156,7 @@ impl AcpConverter {
             return out.dropped(STATE_ECHO);
         };
         let key = chunk.message_id.unwrap_or_default();
-        self.session(id).session_messages.entry(key).or_default().push_str(&text);
+        self.session(id).status_messages.entry(key).or_default().push_str(&text);
         self.drafts(id, out).note(Note::system(text));
     }
 }

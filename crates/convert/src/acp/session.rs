@@ -32,7 +32,7 @@ pub(super) struct Session {
     /// Summaries of running compactions.
     pub(super) compactions: BTreeMap<String, String>,
     /// Texts of messages from and to other sessions.
-    pub(super) session_messages: BTreeMap<String, String>,
+    pub(super) status_messages: BTreeMap<String, String>,
 }
 
 impl Session {
@@ -42,7 +42,7 @@ impl Session {
         self.tools.clear();
         self.replay = None;
         self.compactions.clear();
-        self.session_messages.clear();
+        self.status_messages.clear();
         self.usage.reset_process_state();
     }
 }

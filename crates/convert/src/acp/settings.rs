@@ -29,13 +29,13 @@ pub(super) struct SessionSettings {
 
 impl SessionSettings {
     pub(super) fn new(
-        modes: Option<SessionModeState>,
-        models: Option<SessionModelState>,
+        permission: Option<SessionModeState>,
+        model: Option<SessionModelState>,
         options: Option<Vec<SessionConfigOption>>,
     ) -> Self {
         Self {
-            mode: modes.and_then(|modes| modes.current_mode_id),
-            model: models.and_then(|models| models.current_model_id),
+            mode: permission.and_then(|state| state.current_mode_id),
+            model: model.and_then(|state| state.current_model_id),
             options: options.unwrap_or_default(),
         }
     }

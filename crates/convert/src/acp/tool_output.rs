@@ -111,9 +111,8 @@ impl Progress {
     pub(super) fn result(&self, failed: bool, call: &Described, terminal: Option<&Terminal>) -> ToolResult {
         let raw_text = match &self.raw {
             // A list is content in the format of a model, which the content repeats for people.
-            Some(Value::Array(_)) => None,
+            Some(Value::Array(_)) | None => None,
             Some(raw) => raw_text(raw),
-            None => None,
         };
         let is_plain = matches!(self.raw, Some(Value::String(_)));
         let raw_first = raw_text.clone().filter(|_| is_plain);

@@ -80,26 +80,30 @@ struct ModelUsage {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Tokens {
-    #[serde(alias = "inputTokens", alias = "promptTokens", alias = "prompt_tokens")]
-    input_tokens: u64,
+    #[serde(alias = "input_tokens", alias = "inputTokens", alias = "promptTokens", alias = "prompt_tokens")]
+    input: u64,
     #[serde(
+        alias = "output_tokens",
         alias = "outputTokens",
         alias = "completionTokens",
         alias = "candidatesTokens",
         alias = "completion_tokens"
     )]
-    output_tokens: u64,
-    #[serde(alias = "cachedReadTokens", alias = "cachedInputTokens", alias = "cachedTokens")]
-    cached_tokens: Option<u64>,
-    #[serde(alias = "thoughtTokens", alias = "thoughtsTokens", alias = "reasoningOutputTokens")]
-    thought_tokens: Option<u64>,
+    output: u64,
+    #[serde(alias = "cached_tokens", alias = "cachedReadTokens", alias = "cachedInputTokens", alias = "cachedTokens")]
+    cached: Option<u64>,
+    #[serde(
+        alias = "thought_tokens",
+        alias = "thoughtTokens",
+        alias = "thoughtsTokens",
+        alias = "reasoningOutputTokens"
+    )]
+    thought: Option<u64>,
 }
 
 impl From<Tokens> for Usage {
     fn from(tokens: Tokens) -> Self {
-        Self::new(tokens.input_tokens, tokens.output_tokens)
-            .cached_input_tokens(tokens.cached_tokens)
-            .reasoning_tokens(tokens.thought_tokens)
+        Self::new(tokens.input, tokens.output).cached_input_tokens(tokens.cached).reasoning_tokens(tokens.thought)
     }
 }
 

@@ -81,11 +81,11 @@ impl PendingRequests {
         Some(match (pending, reply) {
             (Pending::Permission(options), Reply::Permission(choice)) => answer_permission(id, &options, *choice),
             (Pending::Form(schema), Reply::Answers(answers)) => match fill_in(schema.as_ref(), answers) {
-                Ok(accepted) => answer_form(id, accepted.into()),
+                Ok(accepted) => answer_form(id, &accepted.into()),
                 Err(reason) => refuse(id, INVALID_PARAMS, &reason),
             },
-            (Pending::Url, Reply::Answers(_)) => answer_form(id, AcceptCreateElicitationResponse::new().into()),
-            (Pending::Form(_) | Pending::Url, _) => answer_form(id, DeclineCreateElicitationResponse::new().into()),
+            (Pending::Url, Reply::Answers(_)) => answer_form(id, &AcceptCreateElicitationResponse::new().into()),
+            (Pending::Form(_) | Pending::Url, _) => answer_form(id, &DeclineCreateElicitationResponse::new().into()),
             (pending @ Pending::Permission(_), _) => cancelled(id, &pending),
         })
     }
@@ -101,7 +101,7 @@ impl PendingRequests {
 fn cancelled(id: RequestId, pending: &Pending) -> String {
     match pending {
         Pending::Permission(_) => answer_permission_with(id, CancelledRequestPermissionOutcome::new().into()),
-        Pending::Form(_) | Pending::Url => answer_form(id, CancelCreateElicitationResponse::new().into()),
+        Pending::Form(_) | Pending::Url => answer_form(id, &CancelCreateElicitationResponse::new().into()),
     }
 }
 
@@ -130,8 +130,8 @@ fn choose(options: &[PermissionOption], choice: Choice) -> Option<&str> {
     })
 }
 
-fn answer_form(id: RequestId, response: CreateElicitationResponse) -> String {
-    respond::<CreateElicitationRequest>(id, &response)
+fn answer_form(id: RequestId, response: &CreateElicitationResponse) -> String {
+    respond::<CreateElicitationRequest>(id, response)
 }
 
 /// Fills in a form, whose fields are asked in the order of their names.
