@@ -19,12 +19,15 @@ use crate::uniformity::{self, Comparison};
 use crate::{Corpus, CorpusEntry};
 
 pub use features::detect_features;
+use unsupported::acp_limit;
 pub use unsupported::unsupported_reason;
 
 /// The recording that proves each feature of each agent.
 #[derive(Debug, Clone, Default)]
 pub struct Coverage {
     proofs: BTreeMap<(Agent, Feature), String>,
+    /// The recordings of the agents that speak the Agent Client Protocol, by implementation.
+    implementations: BTreeMap<(String, Feature), String>,
     recordings: usize,
     comparisons: Vec<Comparison>,
 }
@@ -34,7 +37,7 @@ pub struct Coverage {
 /// The fields are in order of importance: the pinned version comes before others and a newer version before an older
 /// one; then a session without failures; then the recording that shows the fewest features, because it is the most
 /// specific; then the name.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     is_other_version: bool,
     version: Reverse<Vec<u64>>,
@@ -48,6 +51,7 @@ impl Coverage {
     #[must_use]
     pub fn from_corpus(corpus: &Corpus) -> Self {
         let mut best: BTreeMap<(Agent, Feature), Candidate> = BTreeMap::new();
+        let mut implementations: BTreeMap<(String, Feature), Candidate> = BTreeMap::new();
         for CorpusEntry { recording, converted } in corpus.entries() {
             let schemas = interlingua_agent_schemas::find(recording.agent.id());
             let is_pinned = schemas.is_some_and(|schemas| schemas.agent_version == recording.version);
@@ -61,6 +65,12 @@ impl Coverage {
                     feature_count: features.len(),
                     name: recording.name(),
                 };
+                if let (Agent::Acp, Some((implementation, _))) = (recording.agent, recording.version.rsplit_once('-')) {
+                    let key = (implementation.to_owned(), *feature);
+                    if implementations.get(&key).is_none_or(|known| candidate < *known) {
+                        implementations.insert(key, candidate.clone());
+                    }
+                }
                 let key = (recording.agent, *feature);
                 if best.get(&key).is_none_or(|known| candidate < *known) {
                     best.insert(key, candidate);
@@ -68,13 +78,26 @@ impl Coverage {
             }
         }
         let proofs = best.into_iter().map(|(key, candidate)| (key, candidate.name)).collect();
-        Self { proofs, recordings: corpus.entries().len(), comparisons: uniformity::compare(corpus) }
+        let implementations = implementations.into_iter().map(|(key, candidate)| (key, candidate.name)).collect();
+        Self { proofs, implementations, recordings: corpus.entries().len(), comparisons: uniformity::compare(corpus) }
     }
 
     /// Name of the recording that proves a feature of an agent.
     #[must_use]
     pub fn proof(&self, agent: Agent, feature: Feature) -> Option<&str> {
         self.proofs.get(&(agent, feature)).map(String::as_str)
+    }
+
+    /// Names of the implementations of the Agent Client Protocol that are recorded.
+    fn implementations(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.implementations.keys().map(|(name, _)| name.as_str()).collect();
+        names.dedup();
+        names
+    }
+
+    /// Name of the recording that proves a feature of an implementation of the Agent Client Protocol.
+    fn implementation_proof(&self, implementation: &str, feature: Feature) -> Option<&str> {
+        self.implementations.get(&(implementation.to_owned(), feature)).map(String::as_str)
     }
 
     /// The Markdown table of [`uniformity`].

@@ -1,5 +1,6 @@
 //! Extracts schemas from installed packages, without network access.
 
+mod acp;
 mod amp;
 mod claude;
 mod codex;
@@ -9,7 +10,7 @@ mod typescript;
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use crate::cache::Installation;
@@ -55,6 +56,7 @@ pub(crate) fn find_program(agent: Agent, installed: &Installation) -> Result<Pat
             programs.find(can_run).context("npm installed no opencode program that runs on this machine")
         }
         Agent::Amp => amp::find_program(installed),
+        Agent::Acp => bail!("the Agent Client Protocol has no program of its own"),
     }
 }
 
@@ -65,6 +67,7 @@ pub(crate) fn extract(agent: Agent, installations: &Installations) -> Result<Ext
         Agent::Codex => codex::extract(installations),
         Agent::OpenCode => opencode::extract(installations),
         Agent::Amp => amp::extract(installations),
+        Agent::Acp => acp::extract(installations),
     }?;
     for document in &mut extracted.documents {
         if !recipe(agent).keeps_prose {

@@ -168,6 +168,23 @@ static AMP: Recipe = Recipe {
     received_types: &["StreamMessage"],
 };
 
+static ACP: Recipe = Recipe {
+    packages: &[types_package(
+        "@agentclientprotocol/sdk",
+        "publishes the schema of protocol version 1",
+        PinPolicy::FollowsAgent,
+    )],
+    files: &["schema.json"],
+    licence: "Apache-2.0",
+    keeps_prose: true,
+    steps: &[
+        "take schema/v1/schema.unstable.json: version 1 with the types that are not stable yet",
+        "make requests and notifications unions by `method`, from `x-side` and `x-method` of their parameters",
+        "remove the alternatives titled `other` for objects: generated unions accept unknown tags anyway",
+    ],
+    received_types: &["AgentNotification", "AgentRequest", "SessionUpdate", "ToolCallContent", "ContentBlock"],
+};
+
 /// The recipe of an agent.
 pub(crate) fn recipe(agent: Agent) -> &'static Recipe {
     match agent {
@@ -175,6 +192,7 @@ pub(crate) fn recipe(agent: Agent) -> &'static Recipe {
         Agent::Codex => &CODEX,
         Agent::OpenCode => &OPENCODE,
         Agent::Amp => &AMP,
+        Agent::Acp => &ACP,
     }
 }
 

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use crate::descriptor::{AMP, CLAUDE, CODEX, Descriptor, OPENCODE};
+use crate::descriptor::{ACP, AMP, CLAUDE, CODEX, Descriptor, OPENCODE};
 
 /// A coding agent with its own wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,11 +20,13 @@ pub enum Agent {
     OpenCode,
     /// Amp.
     Amp,
+    /// Any agent that speaks the Agent Client Protocol. [`AcpProfile`](crate::AcpProfile) lists the known ones.
+    Acp,
 }
 
 impl Agent {
     /// All agents, in the order in which they are listed.
-    pub const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::OpenCode, Self::Amp];
+    pub const ALL: [Self; 5] = [Self::Claude, Self::Codex, Self::OpenCode, Self::Amp, Self::Acp];
 
     /// Registry row of the agent: names, package, credentials, process model.
     #[must_use]
@@ -34,10 +36,11 @@ impl Agent {
             Self::Codex => &CODEX,
             Self::OpenCode => &OPENCODE,
             Self::Amp => &AMP,
+            Self::Acp => &ACP,
         }
     }
 
-    /// The id that commands, wirelog headers, directories and the API use: `claude`, `codex`, `opencode`, `amp`.
+    /// The id that commands, wirelog headers and directories use: `claude`, `codex`, `opencode`, `amp`, `acp`.
     #[must_use]
     pub const fn id(self) -> &'static str {
         self.descriptor().id
@@ -113,6 +116,6 @@ mod tests {
         }
         assert_eq!(Agent::from_program(Path::new("/usr/bin/env")), None);
         let error = "toy".parse::<Agent>().unwrap_err();
-        assert_eq!(error.to_string(), "unknown agent `toy`: expected one of claude, codex, opencode, amp");
+        assert_eq!(error.to_string(), "unknown agent `toy`: expected one of claude, codex, opencode, amp, acp");
     }
 }

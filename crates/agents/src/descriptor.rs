@@ -8,8 +8,8 @@ pub struct Descriptor {
     pub id: &'static str,
     /// Name for people.
     pub display_name: &'static str,
-    /// npm package that installs the agent.
-    pub npm_package: &'static str,
+    /// npm package that installs the agent; `None` if it is installed in another way.
+    pub npm_package: Option<&'static str>,
     /// Other names under which the same agent is published.
     pub other_npm_packages: &'static [&'static str],
     /// File name of the agent's program.
@@ -37,7 +37,7 @@ pub struct Descriptor {
 impl Descriptor {
     /// All npm packages that install the agent, the preferred one first.
     pub fn npm_packages(&self) -> impl Iterator<Item = &'static str> + use<> {
-        std::iter::once(self.npm_package).chain(self.other_npm_packages.iter().copied())
+        self.npm_package.into_iter().chain(self.other_npm_packages.iter().copied())
     }
 }
 
@@ -93,7 +93,7 @@ impl Stability {
 pub(crate) static CLAUDE: Descriptor = Descriptor {
     id: "claude",
     display_name: "Claude Code",
-    npm_package: "@anthropic-ai/claude-code",
+    npm_package: Some("@anthropic-ai/claude-code"),
     other_npm_packages: &[],
     program: "claude",
     credential_variables: &["ANTHROPIC_API_KEY", "CLAUDE_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
@@ -109,7 +109,7 @@ pub(crate) static CLAUDE: Descriptor = Descriptor {
 pub(crate) static CODEX: Descriptor = Descriptor {
     id: "codex",
     display_name: "Codex",
-    npm_package: "@openai/codex",
+    npm_package: Some("@openai/codex"),
     other_npm_packages: &[],
     program: "codex",
     credential_variables: &["OPENAI_API_KEY", "CODEX_API_KEY"],
@@ -125,7 +125,7 @@ pub(crate) static CODEX: Descriptor = Descriptor {
 pub(crate) static OPENCODE: Descriptor = Descriptor {
     id: "opencode",
     display_name: "OpenCode",
-    npm_package: "opencode-ai",
+    npm_package: Some("opencode-ai"),
     other_npm_packages: &[],
     program: "opencode",
     credential_variables: &[
@@ -152,7 +152,7 @@ pub(crate) static OPENCODE: Descriptor = Descriptor {
 pub(crate) static AMP: Descriptor = Descriptor {
     id: "amp",
     display_name: "Amp",
-    npm_package: "@sourcegraph/amp",
+    npm_package: Some("@sourcegraph/amp"),
     other_npm_packages: &["@ampcode/cli"],
     program: "amp",
     credential_variables: &["AMP_API_KEY", "ANTHROPIC_API_KEY"],
@@ -160,6 +160,23 @@ pub(crate) static AMP: Descriptor = Descriptor {
     process_model: ProcessModel::ProcessPerTurn,
     envelope_name: "amp",
     stability: Stability::Experimental,
+    has_model_variants: false,
+    fallback_models: &[],
+    has_custom_model: false,
+};
+
+/// The protocol itself. The agents that speak it are in [`profile`](crate::profile).
+pub(crate) static ACP: Descriptor = Descriptor {
+    id: "acp",
+    display_name: "Agent Client Protocol",
+    npm_package: None,
+    other_npm_packages: &[],
+    program: "acp",
+    credential_variables: &[],
+    login_files: &[],
+    process_model: ProcessModel::ProcessPerSession,
+    envelope_name: "acp",
+    stability: Stability::Stable,
     has_model_variants: false,
     fallback_models: &[],
     has_custom_model: false,
@@ -180,7 +197,8 @@ mod tests {
             assert!(descriptor.id.bytes().all(|byte| byte.is_ascii_lowercase()), "{}", descriptor.id);
             let is_envelope_char = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
             assert!(descriptor.envelope_name.bytes().all(is_envelope_char), "{}", descriptor.envelope_name);
-            assert!(!descriptor.credential_variables.is_empty(), "{}", descriptor.id);
+            let has_credentials = !descriptor.credential_variables.is_empty();
+            assert_eq!(has_credentials, agent != Agent::Acp, "{}", descriptor.id);
         }
     }
 }

@@ -65,7 +65,7 @@ Examples:
   interlingua agents install opencode --reinstall
   interlingua agents install amp --data-dir /var/lib/interlingua")]
 struct InstallArgs {
-    /// The agent (claude, codex, opencode or amp), with an optional version
+    /// The agent, with an optional version; `agents list` has the names
     #[arg(value_name = "AGENT[@VERSION]")]
     agent: String,
     /// Install it again if it is installed already

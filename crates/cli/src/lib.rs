@@ -3,6 +3,8 @@
 //! A command returns an [`Outcome`], which is exit code 0 or 1, or an error, which is one line on standard error and
 //! exit code 2.
 
+pub mod acp;
+mod acp_agents;
 mod agent_log;
 pub mod agents;
 pub mod audit;
@@ -50,7 +52,7 @@ impl Outcome {
 
 /// One event language for every coding agent.
 ///
-/// Converts what Claude Code, Codex, OpenCode and Amp send on their wires into one stream of universal events: from a
+/// Converts what Claude Code, Codex, OpenCode, Amp and ACP agents send on their wires into one stream of universal events: from a
 /// session in this terminal, from sessions behind an HTTP API, or from a log.
 #[derive(Debug, Parser)]
 #[command(
@@ -83,6 +85,7 @@ enum Command {
     Run(run::Args),
     Server(server::Args),
     Ui(ui::Args),
+    Acp(acp::Args),
     Sessions(sessions::Args),
     Store(store::Args),
     Tokens(tokens::Args),
@@ -109,6 +112,7 @@ impl Cli {
             Command::Run(args) => run::run(&args),
             Command::Server(args) => server::run(args),
             Command::Ui(args) => ui::run(args),
+            Command::Acp(args) => acp::run(args),
             Command::Sessions(args) => sessions::run(args),
             Command::Store(args) => store::run(args),
             Command::Tokens(args) => tokens::run(args),

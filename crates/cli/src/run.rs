@@ -36,7 +36,7 @@ Examples:
   interlingua run mock 'echo two' --data-dir /tmp/i --session s1
   git diff | interlingua run claude -")]
 pub struct Args {
-    /// The agent: claude, codex, opencode, amp or mock
+    /// The agent: claude, codex, opencode, amp, mock, or an ACP agent such as gemini (see `agents list`)
     #[arg(value_name = "AGENT")]
     agent: String,
     /// The message, or `-` for standard input; `help` lists the commands of the mock agent

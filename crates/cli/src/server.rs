@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use tracing_subscriber::EnvFilter;
 
 use crate::Outcome;
-use crate::data_dir::{launch_config, resolve_data_dir};
+use crate::data_dir::{launch_config_with, resolve_data_dir};
 use crate::duration::parse_duration;
 use crate::mock_args::MockArgs;
 use crate::server_file::{ServerFile, client_url};
@@ -104,6 +104,9 @@ pub struct Args {
     /// Format of the log on standard error: `text` for people, `json` for programs (one object per line)
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
+    /// Add an agent that speaks the Agent Client Protocol: its name, and the command that starts it; can be repeated
+    #[arg(long, value_name = "NAME=COMMAND")]
+    acp_agent: Vec<String>,
     #[command(flatten)]
     mock: MockArgs,
 }
@@ -160,7 +163,31 @@ pub(crate) fn run_for_page<G>(
 ) -> anyhow::Result<()> {
     init_logging(log, LogFormat::Text)?;
     let token = random_token()?;
-    let args = Args {
+    let access = Access::Token(Token::new(token.clone())?);
+    serve(private_args(data_dir, port, mock), access, |data_dir, url| ready(data_dir, url, &token))
+}
+
+/// Runs a server with a token of its own on the loopback address, until a client in this process ends, or the process
+/// receives SIGINT or SIGTERM. `start` gets the data directory, the address and the token, and returns the client. The
+/// caller has set up logging.
+pub(crate) fn run_for_acp<F>(
+    data_dir: PathBuf,
+    acp_agent: &[String],
+    mock: MockArgs,
+    start: impl FnOnce(&Path, &str, &str) -> anyhow::Result<F>,
+) -> anyhow::Result<()>
+where
+    F: Future<Output = anyhow::Result<()>> + Send + 'static,
+{
+    let token = random_token()?;
+    let access = Access::Token(Token::new(token.clone())?);
+    let args = Args { acp_agent: acp_agent.to_vec(), ..private_args(Some(data_dir), 0, mock) };
+    serve_until(args, access, |data_dir, url| Ok(((), start(data_dir, url, &token)?)))
+}
+
+/// Options of a server for one program of this user.
+fn private_args(data_dir: Option<PathBuf>, port: u16, mock: MockArgs) -> Args {
+    Args {
         host: "127.0.0.1".to_owned(),
         port,
         print_address: false,
@@ -174,13 +201,12 @@ pub(crate) fn run_for_page<G>(
         drain: None,
         request_timeout: None,
         auto_install: false,
-        log: log.to_owned(),
+        log: String::new(),
         log_format: LogFormat::Text,
+        acp_agent: Vec::new(),
         mock,
         storage: StorageArgs::default(),
-    };
-    let access = Access::Token(Token::new(token.clone())?);
-    serve(args, access, |data_dir, url| ready(data_dir, url, &token))
+    }
 }
 
 /// A random token.
@@ -196,6 +222,19 @@ fn random_token() -> anyhow::Result<String> {
 }
 
 fn serve<G>(args: Args, access: Access, ready: impl FnOnce(&Path, &str) -> G) -> anyhow::Result<()> {
+    serve_until(args, access, |data_dir, url| Ok((ready(data_dir, url), std::future::pending())))
+}
+
+/// Runs a server until the future that `ready` returns completes, or the process receives SIGINT or SIGTERM. The value
+/// beside the future is dropped when the server ends.
+fn serve_until<G, F>(
+    args: Args,
+    access: Access,
+    ready: impl FnOnce(&Path, &str) -> anyhow::Result<(G, F)>,
+) -> anyhow::Result<()>
+where
+    F: Future<Output = anyhow::Result<()>> + Send + 'static,
+{
     access::protect_memory();
     let data_dir = resolve_data_dir(args.data_dir)?;
     let durability = match args.sync {
@@ -203,7 +242,7 @@ fn serve<G>(args: Args, access: Access, ready: impl FnOnce(&Path, &str) -> G) ->
         Durability::Full => interlingua_store::Durability::Full,
     };
     let mock = args.mock.driver()?;
-    let launch = launch_config(&data_dir)?;
+    let launch = launch_config_with(&data_dir, &args.acp_agent)?;
     let store = Store::open(&data_dir, args.storage.apply(StoreOptions::default().durability(durability)))?;
     let named_tokens = NamedTokens::load(TokenFile::new(&data_dir))?;
     let config = ServerConfig::new(access).named_tokens(named_tokens).allowed_origins(args.cors_allow_origin);
@@ -213,7 +252,7 @@ fn serve<G>(args: Args, access: Access, ready: impl FnOnce(&Path, &str) -> G) ->
         .enable_all()
         .build()
         .context("cannot start threads")?;
-    tokio.block_on(async {
+    let ended = tokio.block_on(async {
         let address = format!("{}:{}", bracket_ipv6(&args.host), args.port);
         let listener = TcpListener::bind(&address).await.map_err(|error| {
             anyhow!("cannot listen on {address}: {error}; choose another address with --host or --port")
@@ -231,7 +270,20 @@ fn serve<G>(args: Args, access: Access, ready: impl FnOnce(&Path, &str) -> G) ->
         let runtime = Runtime::start(store.clone(), drivers(&launch, mock), options);
         let shutdown = drain_before(shutdown, args.drain, runtime.clone());
         announce(address, args.log_format);
-        let _guard = ready(&data_dir, &url);
+        let (_guard, ended) = ready(&data_dir, &url)?;
+        let (end_sender, end_receiver) = oneshot::channel();
+        let ended = tokio::spawn(async move {
+            let result = ended.await;
+            // The server may be shutting down already.
+            let _ = end_sender.send(());
+            result
+        });
+        let shutdown = async move {
+            tokio::select! {
+                () = shutdown => {}
+                _ = end_receiver => {}
+            }
+        };
         tracing::info!(version = env!("CARGO_PKG_VERSION"), data_dir = %data_dir.display(), "server started");
         let served = interlingua_server::serve(listener, config, runtime.clone(), store.clone(), shutdown).await;
         runtime.shutdown().await;
@@ -239,8 +291,11 @@ fn serve<G>(args: Args, access: Access, ready: impl FnOnce(&Path, &str) -> G) ->
         tokio::task::spawn_blocking(move || store.close()).await.context("cannot close the store")?;
         served?;
         tracing::info!("server stopped");
-        Ok(())
-    })
+        if ended.is_finished() { ended.await.context("the client of the server failed")? } else { Ok(()) }
+    });
+    // A thread that reads standard input cannot be joined.
+    tokio.shutdown_background();
+    ended
 }
 
 /// Waits for the shutdown, and after SIGTERM also for the turns that run.

@@ -7,7 +7,7 @@ mod list;
 mod queue;
 mod search;
 mod secrets;
-mod server_args;
+pub(crate) mod server_args;
 mod show;
 mod table;
 mod tail_all;
@@ -111,7 +111,7 @@ Examples:
         /// Session id
         #[arg(value_name = "ID")]
         id: String,
-        /// Agent: claude, codex, opencode, amp or mock
+        /// Agent: claude, codex, opencode, amp, mock, or an ACP agent such as gemini (see `agents list`)
         #[arg(long, value_name = "AGENT")]
         agent: String,
         #[command(flatten)]

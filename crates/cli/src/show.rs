@@ -39,7 +39,7 @@ pub struct Args {
     /// An agent's log or universal events, or `-` for standard input
     #[arg(value_name = "FILE|-", required_unless_present_any = ["html", "markdown"])]
     file: Option<String>,
-    /// Agent of the log: claude, codex, opencode or amp [default: detected from the log]
+    /// Agent of the log: claude, codex, opencode, amp or acp [default: detected from the log]
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Show the complete output of tools

@@ -4,6 +4,7 @@ use interlingua_agents::Agent;
 use serde_json::Value;
 
 use crate::Converter;
+use crate::acp::AcpConverter;
 use crate::amp::AmpConverter;
 use crate::claude::ClaudeConverter;
 use crate::codex::CodexConverter;
@@ -17,6 +18,7 @@ pub fn converter_for(agent: Agent) -> Box<dyn Converter> {
         Agent::Codex => Box::new(CodexConverter::default()),
         Agent::OpenCode => Box::new(OpenCodeConverter::default()),
         Agent::Amp => Box::new(AmpConverter::default()),
+        Agent::Acp => Box::new(AcpConverter::default()),
     }
 }
 
@@ -28,6 +30,10 @@ pub fn detect_agent(line: &str) -> Option<Agent> {
     if has("event_id") && has("sequence") {
         // A universal event. Its types look like those of `codex exec`.
         return None;
+    }
+    // Codex speaks JSON-RPC without this member.
+    if has("jsonrpc") {
+        return Some(Agent::Acp);
     }
     let tag = value.get("type").and_then(Value::as_str).unwrap_or_default();
     if has("method") || (has("id") && (has("result") || has("error")) && !has("type")) {
@@ -69,6 +75,8 @@ mod tests {
             (r#"{"type":"system","subtype":"init","session_id":"T-1"}"#, Some(Agent::Amp)),
             (r#"{"type":"system","subtype":"init","session_id":"0a1b"}"#, Some(Agent::Claude)),
             (r#"{"type":"control_request","request_id":"1"}"#, Some(Agent::Claude)),
+            (r#"{"jsonrpc":"2.0","method":"session/update","params":{}}"#, Some(Agent::Acp)),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Some(Agent::Acp)),
             (r#"{"method":"turn/started","params":{}}"#, Some(Agent::Codex)),
             (r#"{"id":1,"result":{}}"#, Some(Agent::Codex)),
             (r#"{"type":"thread.started","thread_id":"1"}"#, Some(Agent::Codex)),

@@ -48,18 +48,32 @@ pub struct Launch {
     pub argv: Vec<String>,
     /// Prompt of a one-shot run, if it is known separately from `argv`.
     pub prompt: Option<String>,
+    /// The stream has the history of the session already, so what the agent repeats of it is not new.
+    pub has_history: bool,
 }
 
 impl Launch {
     /// An agent of this version, started with this command line.
     #[must_use]
     pub fn new(version: Option<String>, argv: Vec<String>) -> Self {
-        Self { version, argv, prompt: None }
+        Self { version, argv, prompt: None, has_history: false }
+    }
+
+    /// Sets whether the stream has the history of the session that the agent loads.
+    #[must_use]
+    pub fn has_history(mut self, has_history: bool) -> Self {
+        self.has_history = has_history;
+        self
     }
 }
 
 impl From<&Header> for Launch {
     fn from(header: &Header) -> Self {
-        Self { version: header.version.clone(), argv: header.argv.clone(), prompt: header.prompt.clone() }
+        Self {
+            version: header.version.clone(),
+            argv: header.argv.clone(),
+            prompt: header.prompt.clone(),
+            has_history: false,
+        }
     }
 }

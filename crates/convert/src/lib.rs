@@ -163,6 +163,7 @@
 //! assert_eq!(conversion.stats().unaccounted, 0);
 //! ```
 
+pub mod acp;
 mod agent;
 pub mod amp;
 mod arguments;
@@ -184,6 +185,7 @@ mod losses;
 pub mod opencode;
 mod paths;
 mod sequencer;
+mod shell;
 mod title;
 mod usage;
 mod version;

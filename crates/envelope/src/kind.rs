@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn every_agent_has_a_kind_that_matches_the_pattern() {
-        for (agent, name) in Agent::ALL.into_iter().zip(["claude_code", "codex", "opencode", "amp"]) {
+        for (agent, name) in Agent::ALL.into_iter().zip(["claude_code", "codex", "opencode", "amp", "acp"]) {
             let kind = AgentWrapperKind::from(agent);
             assert_eq!(kind.as_str(), name);
             assert_eq!(AgentWrapperKind::new(name), Ok(kind));

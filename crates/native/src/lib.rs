@@ -40,16 +40,24 @@ include!(concat!(env!("OUT_DIR"), "/agents.rs"));
 /// Formats a request id: the digits of a number, or a string without quotes.
 ///
 /// The agent and the host number their requests independently, so ids of the two directions must be kept apart.
-#[cfg(feature = "codex")]
-impl std::fmt::Display for codex::RequestId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Number(number) => number.fmt(f),
-            Self::Text(text) => f.write_str(text),
-            Self::Unknown(json) => f.write_str(json.get()),
+macro_rules! display_request_id {
+    ($id:ty) => {
+        impl std::fmt::Display for $id {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self {
+                    Self::Number(number) => number.fmt(f),
+                    Self::Text(text) => f.write_str(text),
+                    Self::Unknown(json) => f.write_str(json.get()),
+                }
+            }
         }
-    }
+    };
 }
+
+#[cfg(feature = "acp")]
+display_request_id!(acp::RequestId);
+#[cfg(feature = "codex")]
+display_request_id!(codex::RequestId);
 
 /// Tests the example of the README.
 #[cfg(doctest)]

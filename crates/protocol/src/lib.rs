@@ -31,6 +31,7 @@
 //! let input = new!(TextUserInput { words: "hello" });
 //! ```
 
+pub mod acp;
 pub mod amp;
 pub mod claude;
 pub mod codex;

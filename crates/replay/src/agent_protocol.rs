@@ -1,5 +1,6 @@
 //! Interprets the lines of each agent, and builds the output that a recording does not have.
 
+mod acp;
 mod amp;
 mod claude;
 mod codex;
@@ -58,6 +59,9 @@ pub(crate) trait AgentProtocol {
     /// Builds the end of a turn that was not interrupted in the recording.
     fn interrupt_turn(self, interruption: &Interruption) -> Vec<SyntheticOutput>;
 
+    /// The answer to a prompt whose turn was not interrupted in the recording. `line` is the recorded answer.
+    fn interrupted_answer(self, line: &str, key: &str) -> String;
+
     /// Meaning of another request whose recorded answer also answers a request with this meaning.
     fn equivalent_request(self, meaning: &str) -> Option<&'static str>;
 }
@@ -68,6 +72,7 @@ impl AgentProtocol for Agent {
             Self::Claude => claude::parse_host_line(line),
             Self::Codex => codex::parse_host_line(line),
             Self::Amp => amp::parse_host_line(line),
+            Self::Acp => acp::parse_host_line(line),
             Self::OpenCode => HostMessage::unreadable(),
         }
     }
@@ -77,6 +82,7 @@ impl AgentProtocol for Agent {
             Self::Claude => claude::parse_agent_line(line),
             Self::Codex => codex::parse_agent_line(line),
             Self::Amp => amp::parse_agent_line(line),
+            Self::Acp => acp::parse_agent_line(line),
             Self::OpenCode => opencode::parse_agent_line(line),
         }
     }
@@ -85,6 +91,7 @@ impl AgentProtocol for Agent {
         match self {
             Self::Claude => claude::set_answer_key(line, key),
             Self::Codex => codex::set_answer_key(line, key),
+            Self::Acp => acp::set_answer_key(line, key),
             Self::Amp | Self::OpenCode => line.to_owned(),
         }
     }
@@ -94,6 +101,7 @@ impl AgentProtocol for Agent {
             Self::Claude => claude::answer_unrecorded(message),
             Self::Codex => codex::answer_unrecorded(message),
             Self::Amp => amp::answer_unrecorded(message),
+            Self::Acp => acp::answer_unrecorded(message),
             Self::OpenCode => opencode::answer_unrecorded(message, version),
         }
     }
@@ -103,12 +111,24 @@ impl AgentProtocol for Agent {
             Self::Claude => claude::interrupt_turn(interruption),
             Self::Codex => codex::interrupt_turn(interruption),
             Self::Amp => amp::interrupt_turn(interruption),
+            Self::Acp => acp::interrupt_turn(interruption),
             Self::OpenCode => opencode::interrupt_turn(interruption),
         }
     }
 
+    fn interrupted_answer(self, line: &str, key: &str) -> String {
+        match self {
+            Self::Acp => acp::interrupted_answer(key),
+            Self::Claude | Self::Codex | Self::OpenCode | Self::Amp => self.set_answer_key(line, key),
+        }
+    }
+
     fn equivalent_request(self, meaning: &str) -> Option<&'static str> {
-        (self == Self::Codex && meaning == "request thread/resume").then_some("request thread/start")
+        match (self, meaning) {
+            (Self::Codex, "request thread/resume") => Some("request thread/start"),
+            (Self::Acp, "request session/resume" | "request session/load") => Some("request session/new"),
+            _ => None,
+        }
     }
 }
 

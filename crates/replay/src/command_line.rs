@@ -30,7 +30,7 @@ pub(crate) struct CommandLine {
 impl CommandLine {
     /// Parses the arguments after the program's name.
     pub(crate) fn parse(agent: Agent, arguments: &[String]) -> Self {
-        let mut command_line = Self { reads_messages: agent == Agent::Codex, ..Self::default() };
+        let mut command_line = Self { reads_messages: matches!(agent, Agent::Codex | Agent::Acp), ..Self::default() };
         let mut arguments = arguments.iter().map(String::as_str).peekable();
         let mut is_fork = false;
         while let Some(argument) = arguments.next() {
@@ -74,7 +74,7 @@ impl CommandLine {
         match (probe, agent) {
             (Probe::Version, Agent::Claude) => format!("{version} (Claude Code)"),
             (Probe::Version, Agent::Codex) => format!("codex-cli {version}"),
-            (Probe::Version, Agent::OpenCode | Agent::Amp) => version.to_owned(),
+            (Probe::Version, Agent::OpenCode | Agent::Amp | Agent::Acp) => version.to_owned(),
             (Probe::Help, _) => help(agent),
         }
     }
@@ -139,6 +139,7 @@ fn help(agent: Agent) -> String {
                 "-h, --help",
             ],
         ),
+        Agent::Acp => ("acp [options]", &[], &["-h, --help", "--version"]),
     };
     let mut text = format!("Usage: {usage}\n");
     for (title, entries) in [("Commands", commands), ("Options", flags)] {

@@ -84,6 +84,7 @@ impl FaultyOutput {
 fn long_line(agent: Agent, bytes: usize) -> Vec<u8> {
     let (head, tail) = match agent {
         Agent::Codex => (r#"{"method":"interlinguaReplay/long","params":{"padding":""#, r#""}}"#),
+        Agent::Acp => (r#"{"jsonrpc":"2.0","method":"_interlingua/long","params":{"padding":""#, r#""}}"#),
         Agent::OpenCode => (r#"{"type":"interlingua.replay.long","properties":{"padding":""#, r#""}}"#),
         Agent::Claude | Agent::Amp => (r#"{"type":"interlingua_replay_long","padding":""#, r#""}"#),
     };

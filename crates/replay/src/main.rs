@@ -34,7 +34,7 @@ Examples:
 enum Command {
     /// Replays a recording on standard input and output, or over HTTP for OpenCode.
     Play(Play),
-    /// Creates links named claude, codex, opencode and amp to this program.
+    /// Creates links named claude, codex, opencode, amp and acp to this program.
     ///
     /// Called by such a name, the program reads its settings from the environment: `INTERLINGUA_REPLAY` (a wirelog, or
     /// a folder of them), and `INTERLINGUA_REPLAY_SPEED`, `_FAULT` (separated by commas), `_STEP`, `_STATE`, `_TURN`,

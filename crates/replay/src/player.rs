@@ -236,7 +236,7 @@ impl Player {
         let ends_turn = match self.agent {
             Agent::Amp => true,
             Agent::Claude => code == SIGINT_EXIT,
-            Agent::Codex | Agent::OpenCode => false,
+            Agent::Codex | Agent::OpenCode | Agent::Acp => false,
         };
         if !ends_turn {
             return Some(code);

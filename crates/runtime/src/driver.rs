@@ -266,6 +266,9 @@ pub enum ServeError {
     /// The agent could not be started or did not answer. The running turn fails; the next message tries again.
     #[error("{0}")]
     Unavailable(String),
+    /// The agent requires a login, or another key. The running turn fails; the next message tries again.
+    #[error("{0}")]
+    Unauthorized(String),
     /// The agent does not know the session any more, or can never start again: the session ends.
     #[error("{0}")]
     SessionLost(String),

@@ -1,5 +1,6 @@
 //! The drivers of the installed agents, one module each, and what they share.
 
+pub(crate) mod acp;
 pub(crate) mod amp;
 pub(crate) mod claude;
 pub(crate) mod codex;

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use interlingua_agents::Agent;
+use interlingua_agents::{AcpProfile, Agent, Descriptor};
 use interlingua_convert::Input;
 use semver::{Version, VersionReq};
 use tokio::time::timeout;
@@ -46,13 +46,28 @@ pub struct LaunchConfig {
     supervisor: Supervisor,
     data_folder: PathBuf,
     path: Option<OsString>,
+    acp_agents: Vec<&'static AcpProfile>,
 }
 
 impl LaunchConfig {
     /// Agents are started by this supervisor, installed below this folder, and otherwise found on the `PATH` of this
     /// process.
     pub fn new(supervisor: Supervisor, data_folder: impl Into<PathBuf>) -> Self {
-        Self { supervisor, data_folder: data_folder.into(), path: std::env::var_os("PATH") }
+        Self { supervisor, data_folder: data_folder.into(), path: std::env::var_os("PATH"), acp_agents: Vec::new() }
+    }
+
+    /// Adds agents of the user that speak the Agent Client Protocol, beside the [known ones](AcpProfile::ALL).
+    #[must_use]
+    pub fn acp_agents(mut self, agents: Vec<&'static AcpProfile>) -> Self {
+        self.acp_agents = agents;
+        self
+    }
+
+    /// All agents that speak the Agent Client Protocol. One of the user replaces a known one of the same name.
+    pub(crate) fn acp_profiles(&self) -> impl Iterator<Item = &'static AcpProfile> {
+        let is_replaced = |id: &str| self.acp_agents.iter().any(|own| own.descriptor.id == id);
+        let known = AcpProfile::ALL.iter().copied().filter(move |known| !is_replaced(known.descriptor.id));
+        known.chain(self.acp_agents.iter().copied())
     }
 
     /// Sets another `PATH` on which agents are found that are not installed.
@@ -83,22 +98,24 @@ pub async fn install(
     options: InstallOptions,
     progress: impl FnMut(u64) + Send,
 ) -> Result<AgentStatus, RuntimeError> {
-    let agent = Agent::from_id(agent).ok_or_else(|| {
-        let known = Agent::ALL.map(Agent::id).to_vec();
+    let installation = Installation::find(agent, config).ok_or_else(|| {
+        let native = Agent::ALL.into_iter().filter(|agent| *agent != Agent::Acp).map(Agent::id);
+        let known = native.chain(AcpProfile::ALL.iter().map(|profile| profile.descriptor.id)).collect();
         RuntimeError::UnsupportedAgent { agent: agent.to_owned(), known }
     })?;
     check_version(options.version.as_deref())?;
-    let installation = Installation::new(agent, config);
     match installation.install(options, progress).await {
         Ok(_) => Ok(installation.status()),
-        Err(reason) => Err(RuntimeError::InstallFailed { agent: agent.id(), reason }),
+        Err(reason) => Err(RuntimeError::InstallFailed { agent: installation.agent.id, reason }),
     }
 }
 
 /// The installed versions of an agent on this machine.
 #[derive(Debug)]
 pub(crate) struct Installation {
-    agent: Agent,
+    agent: &'static Descriptor,
+    /// How to install an agent that is not an npm package.
+    install_hint: Option<&'static str>,
     /// The version that our types were generated for.
     pinned_version: Option<String>,
     config: LaunchConfig,
@@ -126,9 +143,33 @@ impl InstalledProgram {
 
 impl Installation {
     pub(crate) fn new(agent: Agent, config: &LaunchConfig) -> Self {
+        Self::with(agent.descriptor(), pinned_version(agent), None, config)
+    }
+
+    /// The installation of an agent that speaks the Agent Client Protocol.
+    pub(crate) fn of_profile(profile: &'static AcpProfile, config: &LaunchConfig) -> Self {
+        let version = profile.measured_version.map(str::to_owned);
+        Self::with(&profile.descriptor, version, profile.install_hint, config)
+    }
+
+    /// The installation of the agent with this name in the API.
+    fn find(id: &str, config: &LaunchConfig) -> Option<Self> {
+        match Agent::from_id(id).filter(|agent| *agent != Agent::Acp) {
+            Some(agent) => Some(Self::new(agent, config)),
+            None => AcpProfile::from_id(id).map(|profile| Self::of_profile(profile, config)),
+        }
+    }
+
+    fn with(
+        agent: &'static Descriptor,
+        pinned_version: Option<String>,
+        install_hint: Option<&'static str>,
+        config: &LaunchConfig,
+    ) -> Self {
         Self {
             agent,
-            pinned_version: pinned_version(agent),
+            install_hint,
+            pinned_version,
             config: config.clone(),
             printed_versions: Mutex::default(),
             install_lock: tokio::sync::Mutex::default(),
@@ -154,7 +195,7 @@ impl Installation {
     }
 
     fn find_on_path(&self) -> Option<InstalledProgram> {
-        let path = find_in_path(self.agent.descriptor().program, self.config.path.as_deref())?;
+        let path = find_in_path(self.agent.program, self.config.path.as_deref())?;
         let version = self.known_version(&path);
         Some(InstalledProgram { path, version })
     }
@@ -165,10 +206,19 @@ impl Installation {
             None => self.find_default(),
             Some(version) => self.find_version(version),
         };
-        program.ok_or_else(|| ServeError::NotInstalled {
-            agent: self.agent.id(),
-            command: install_command(self.agent, version),
+        program.ok_or_else(|| match self.missing_package_remedy() {
+            Some(remedy) => ServeError::Unavailable(format!("{} is not installed: {remedy}", self.agent.id)),
+            None => ServeError::NotInstalled { agent: self.agent.id, command: install_command(self.agent.id, version) },
         })
+    }
+
+    /// What to do about an agent that is not an npm package, and so cannot be installed by this program.
+    fn missing_package_remedy(&self) -> Option<String> {
+        if self.agent.npm_package.is_some() {
+            return None;
+        }
+        let default = || format!("there is no program `{}`", self.agent.program);
+        Some(self.install_hint.map_or_else(default, str::to_owned))
     }
 
     fn find_version(&self, version: &str) -> Option<InstalledProgram> {
@@ -180,7 +230,7 @@ impl Installation {
     pub(crate) fn check_version(&self, spec: &SessionSpec) -> Result<(), Refusal> {
         match spec.agent_version.as_deref() {
             Some(version) if self.find_version(version).is_none() => {
-                let (agent, command) = (self.agent.id(), install_command(self.agent, Some(version)));
+                let (agent, command) = (self.agent.id, install_command(self.agent.id, Some(version)));
                 let detail = format!("{agent} {version} is not installed; run `{command}`");
                 Err(Refusal::field("agentVersion", detail))
             }
@@ -194,7 +244,7 @@ impl Installation {
         let version = program.as_ref().and_then(|program| program.version.clone());
         let versions = version.as_deref().zip(self.pinned_version.as_deref());
         AgentStatus {
-            id: self.agent.id(),
+            id: self.agent.id,
             installed: program.is_some(),
             version_fit: versions.map(|(version, pinned)| compare_to_pinned(version, pinned)),
             pinned_version: self.pinned_version.clone(),
@@ -208,9 +258,9 @@ impl Installation {
     /// Names of the credentials that were found.
     fn credentials(&self) -> Vec<String> {
         let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let keys = self.agent.descriptor().credential_variables.iter().copied().filter(is_set);
+        let keys = self.agent.credential_variables.iter().copied().filter(is_set);
         let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-        let logins = self.agent.descriptor().login_files.iter().filter(|login| home.join(login.path).is_file());
+        let logins = self.agent.login_files.iter().filter(|login| home.join(login.path).is_file());
         keys.chain(logins.map(|login| login.command)).map(str::to_owned).collect()
     }
 
@@ -272,7 +322,7 @@ impl Installation {
 
     /// The agent's package in a `node_modules` folder.
     fn package<'a>(&self, modules: &'a Path) -> Option<InstalledPackage<'a>> {
-        InstalledPackage::find(modules, self.agent.descriptor().npm_packages())
+        InstalledPackage::find(modules, self.agent.npm_packages())
     }
 
     /// Installs the agent, and calls `progress` at intervals with the number of bytes on disk.
@@ -281,6 +331,9 @@ impl Installation {
         options: InstallOptions,
         progress: impl FnMut(u64) + Send,
     ) -> Result<InstalledProgram, String> {
+        if let Some(remedy) = self.missing_package_remedy() {
+            return Err(format!("it is not an npm package: {remedy}"));
+        }
         let _guard = self.install_lock.lock().await;
         let wanted = options
             .version
@@ -307,7 +360,7 @@ impl Installation {
     /// The package that has the wanted version, and the exact version. An agent may be published under several names.
     async fn resolve(&self, npm: &Npm<'_>, wanted: &str) -> Result<(&'static str, String), String> {
         let mut missing = Vec::new();
-        for package in self.agent.descriptor().npm_packages() {
+        for package in self.agent.npm_packages() {
             match npm.resolve(&format!("{package}@{wanted}")).await {
                 Ok(version) if is_version(&version) => return Ok((package, version)),
                 Ok(version) => {
@@ -325,7 +378,7 @@ impl Installation {
         let program = self.program_path(folder);
         let package = folder.join("node_modules");
         let package = self.package(&package).ok_or_else(|| format!("npm installed {spec}, but not its package"))?;
-        let is_native = package.native_program(self.agent.descriptor().program).is_some();
+        let is_native = package.native_program(self.agent.program).is_some();
         if !is_native && let Some(required) = package.node_requirement() {
             let found = match find_in_path("node", self.config.path.as_deref()) {
                 Some(node) => self.capture_output(&node, "--version", minimal_environment()).await,
@@ -351,12 +404,12 @@ impl Installation {
 
     /// The folder with the agent's versions.
     fn folder(&self) -> PathBuf {
-        self.config.data_folder.join("agents").join(self.agent.id())
+        self.config.data_folder.join("agents").join(self.agent.id)
     }
 
     /// Path of the agent's program in the folder of a version.
     fn program_path(&self, version_folder: &Path) -> PathBuf {
-        let (modules, program) = (version_folder.join("node_modules"), self.agent.descriptor().program);
+        let (modules, program) = (version_folder.join("node_modules"), self.agent.program);
         let native = self.package(&modules).and_then(|package| package.native_program(program));
         native.unwrap_or_else(|| modules.join(".bin").join(program))
     }

@@ -63,7 +63,7 @@ mod update;
 
 use std::sync::Arc;
 
-use drivers::{InstalledDriver, amp, claude, codex, opencode};
+use drivers::{InstalledDriver, acp, amp, claude, codex, opencode};
 
 pub use agents::{AgentStatus, InstallOptions, Mode, Model, Models, ServerState, ServerStatus, VersionFit};
 pub use cpu_bound::{LARGE_TEXT_BYTES, run_cpu_bound};
@@ -88,18 +88,22 @@ pub use update::UpdateSession;
 /// The drivers of all agents, in the order in which agents are listed.
 #[must_use]
 pub fn drivers(config: &LaunchConfig, mock: mock::MockDriver) -> Vec<Arc<dyn driver::Driver>> {
-    vec![
+    let mut drivers: Vec<Arc<dyn driver::Driver>> = vec![
         Arc::new(InstalledDriver(claude::ClaudeAgent::new(config))),
         Arc::new(InstalledDriver(codex::CodexAgent::new(config))),
         Arc::new(InstalledDriver(opencode::OpenCodeAgent::new(config))),
         Arc::new(InstalledDriver(amp::AmpAgent::new(config))),
-        Arc::new(mock),
-    ]
+    ];
+    for profile in config.acp_profiles() {
+        drivers.push(Arc::new(acp::AcpDriver::new(profile, config)));
+    }
+    drivers.push(Arc::new(mock));
+    drivers
 }
 
 #[cfg(test)]
 mod tests {
-    use interlingua_agents::Agent;
+    use interlingua_agents::{AcpProfile, Agent};
 
     use super::*;
 
@@ -107,6 +111,8 @@ mod tests {
     fn every_agent_has_a_driver() {
         let config = LaunchConfig::new(Supervisor::new("false", [""; 0]), "");
         let ids: Vec<&str> = drivers(&config, mock::MockDriver::new()).iter().map(|driver| driver.id()).collect();
-        assert_eq!(ids, [Agent::ALL.map(Agent::id).as_slice(), &["mock"]].concat());
+        let native = Agent::ALL.into_iter().filter(|agent| *agent != Agent::Acp).map(Agent::id);
+        let acp = AcpProfile::ALL.iter().map(|profile| profile.descriptor.id);
+        assert_eq!(ids, native.chain(acp).chain(["mock"]).collect::<Vec<_>>());
     }
 }

@@ -558,7 +558,7 @@ fn from_store_error(id: &SessionId, error: StoreError) -> RuntimeError {
 fn to_runtime_error(agent: &'static str, error: ServeError) -> RuntimeError {
     match error {
         ServeError::NotInstalled { agent, command } => RuntimeError::AgentNotInstalled { agent, command },
-        ServeError::Unavailable(reason) | ServeError::SessionLost(reason) => {
+        ServeError::Unavailable(reason) | ServeError::Unauthorized(reason) | ServeError::SessionLost(reason) => {
             RuntimeError::AgentProcessExited { agent, reason }
         }
     }

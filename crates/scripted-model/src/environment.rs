@@ -40,7 +40,8 @@ pub fn agent_environment(agent: Agent, url: &str) -> Vec<(&'static str, String)>
             variables.push(("OPENCODE_MODELS_URL", url.to_owned()));
             variables
         }
-        Agent::Amp => Vec::new(),
+        // Each agent that speaks the protocol has settings of its own.
+        Agent::Amp | Agent::Acp => Vec::new(),
     }
 }
 

@@ -26,6 +26,8 @@ pub struct TraceException {
 pub enum Evidence {
     /// The first turn, or the [target](TraceException::target) in it, has this trace.
     Trace(&'static [&'static str]),
+    /// This tool call of the first turn has this trace.
+    CallTrace(usize, &'static [&'static str]),
     /// The agent lists its tools, and no tool name contains any of these words.
     MissingTool(&'static [&'static str]),
 }
@@ -40,7 +42,11 @@ impl TraceException {
     /// The part of the turn that the trace describes: the tool call if the trace has one, else the request.
     #[must_use]
     pub fn target(&self) -> FocusTarget {
-        let Evidence::Trace(trace) = self.evidence else { return self.scenario.target() };
+        let trace = match self.evidence {
+            Evidence::Trace(trace) => trace,
+            Evidence::CallTrace(call, _) => return FocusTarget::ToolCall(call),
+            Evidence::MissingTool(_) => return self.scenario.target(),
+        };
         let has = |kind: &str| trace.iter().any(|line| line.starts_with(kind));
         match self.scenario.target() {
             FocusTarget::ToolCall(_) if !has("tool_call/") => FocusTarget::FirstRequest,
@@ -102,5 +108,39 @@ pub const EXCEPTIONS: &[TraceException] = &[
             "turn.ended completed",
         ]),
         reason: "the request names an item that Codex never starts, so the call, its arguments and its result are unknown",
+    },
+    TraceException {
+        scenario: CanonicalScenario::FileEdit,
+        agent: Agent::Acp,
+        recording: "acp/claude-0.99.1/file_edit",
+        evidence: Evidence::CallTrace(
+            1,
+            &[
+                "turn.started",
+                "message/user: started [], delta, completed [text]",
+                "tool_call/assistant: started [tool_call file_change], completed [tool_call file_change]",
+                "permission.requested",
+                "permission.resolved approved",
+                "tool_result/tool: started [tool_result], completed [tool_result, file_ref]",
+                "message/assistant: started [], delta, completed [text]",
+                "turn.ended completed",
+            ],
+        ),
+        reason: "in the captured recordings, every agent asks before it edits the file",
+    },
+    TraceException {
+        scenario: CanonicalScenario::ModelError,
+        agent: Agent::Acp,
+        recording: "acp/gemini-0.61.0/model_error_400",
+        evidence: Evidence::Trace(&[
+            "turn.started",
+            "message/user: started [], delta, completed [text]",
+            "message/assistant: started [], delta, completed [text]",
+            "tool_call/assistant: started [tool_call file_read], completed [tool_call file_read]",
+            "tool_result/tool: started [tool_result], completed [tool_result, file_ref]",
+            "error",
+            "turn.ended failed",
+        ]),
+        reason: "in the captured recordings, the second model request of the turn fails, after a text and a tool call",
     },
 ];

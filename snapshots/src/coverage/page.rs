@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use interlingua_agents::Agent;
 use interlingua_convert::coverage::Feature;
 
-use super::{Coverage, unsupported_reason};
+use super::{Coverage, acp_limit, unsupported_reason};
 use crate::uniformity::EXCEPTIONS;
 
 pub(super) fn render(coverage: &Coverage) -> String {
@@ -34,12 +34,39 @@ pub(super) fn render(coverage: &Coverage) -> String {
     write_row(&mut text, "One process for all sessions", |agent| {
         yes_or_no(agent.descriptor().process_model.is_shared())
     });
+    write_implementations(&mut text, coverage);
     write_uniformity(&mut text, coverage);
     text.push_str("\n## Meaning of the features\n\n");
     for &feature in Feature::ALL {
         let _ = writeln!(text, "* **{}**: {}", feature.title(), feature.meaning());
     }
     text
+}
+
+/// Writes the features of each recorded implementation of the Agent Client Protocol.
+fn write_implementations(text: &mut String, coverage: &Coverage) {
+    let implementations = coverage.implementations();
+    text.push_str(
+        "\n## Agents of the Agent Client Protocol\n\n\
+         Each column is an implementation, with the recordings that are committed. What a cell says instead of ✓ was\n\
+         measured, and is not a limit of the protocol.\n\n",
+    );
+    let mut write = |name: &str, cell: &dyn Fn(&str) -> String| {
+        let cells: Vec<String> = implementations.iter().map(|implementation| cell(implementation)).collect();
+        let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
+    };
+    write("Feature", &str::to_owned);
+    write("---", &|_| "---".to_owned());
+    for &feature in Feature::ALL {
+        write(feature.title(), &|implementation| match coverage.implementation_proof(implementation, feature) {
+            Some(recording) => {
+                let limit = acp_limit(implementation, feature).map(|limit| format!(", but {limit}"));
+                let scenario = recording.rsplit('/').next().unwrap_or(recording);
+                format!("✓ `{scenario}`{}", limit.unwrap_or_default())
+            }
+            None => acp_limit(implementation, feature).unwrap_or("*no recording*").to_owned(),
+        });
+    }
 }
 
 /// Writes how often the data of the same scenario is equal with every agent, and the reasons where it is not.

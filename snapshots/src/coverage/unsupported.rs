@@ -3,6 +3,20 @@
 use interlingua_convert::Agent;
 use interlingua_convert::coverage::Feature;
 
+/// What an implementation of the Agent Client Protocol was measured not to show.
+pub(super) fn acp_limit(implementation: &str, feature: Feature) -> Option<&'static str> {
+    match (implementation, feature) {
+        ("codex" | "copilot", Feature::ErrorEvents) => Some("writes a model error as a message and completes the turn"),
+        ("gemini", Feature::ToolResults) => Some("sends no output of commands, and no result of a denied call"),
+        ("copilot", Feature::Retries) => Some("writes it as a message"),
+        ("claude" | "codex" | "gemini" | "opencode", Feature::Retries) => Some("does not report it"),
+        ("opencode", Feature::SubAgents) => {
+            Some("shows the call only; a permission that the sub-agent asks for is lost")
+        }
+        _ => None,
+    }
+}
+
 /// Why an agent does not support a feature, so that no recording can show it. `None` if a recording could show it.
 #[must_use]
 pub const fn unsupported_reason(agent: Agent, feature: Feature) -> Option<&'static str> {

@@ -24,6 +24,7 @@ pub(crate) fn server_environment(agent: Agent, url: &str) -> Vec<(String, String
         Agent::OpenCode => agent_environment(agent, url),
         // The model is not a server of Amp, so its requests fail at once. Otherwise it would wait for the network.
         Agent::Amp => vec![("AMP_API_KEY", API_KEY.to_owned()), ("AMP_URL", url.to_owned())],
+        Agent::Acp => Vec::new(),
     };
     variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -89,6 +89,7 @@ impl<'a> Host<'a> {
             Agent::Codex => Self::Codex(codex::Host::start(context).await?),
             Agent::OpenCode => Self::OpenCode(opencode::Host::start(context).await?),
             Agent::Amp => bail!("Amp's model runs on its own server"),
+            Agent::Acp => bail!("the recordings of ACP agents are captured, not made by this program"),
         })
     }
 

@@ -205,6 +205,7 @@ impl LaneNames {
             Agent::Codex => self.number("thread", value["params"]["threadId"].as_str()),
             Agent::Claude | Agent::Amp => self.number("call", value["parent_tool_use_id"].as_str()),
             Agent::OpenCode => self.number("session", value["properties"]["sessionID"].as_str()),
+            Agent::Acp => self.number("session", value["params"]["sessionId"].as_str()),
         };
         if kind.starts_with("control_request") {
             return Some("requests".to_owned());

@@ -79,6 +79,7 @@ fn payload_kind(agent: Agent, value: &Value, requests: &HashMap<String, String>)
         Agent::Claude | Agent::Amp => claude_kind(value),
         Agent::Codex => codex_kind(value, requests),
         Agent::OpenCode => opencode_kind(value),
+        Agent::Acp => acp_kind(value, requests),
     }
 }
 
@@ -101,6 +102,13 @@ fn claude_kind(value: &Value) -> String {
         "control_request" => format!("control_request/{}", text(&value["request"]["subtype"])),
         "control_response" => format!("control_response/{}", text(&value["response"]["subtype"])),
         _ => kind,
+    }
+}
+
+fn acp_kind(value: &Value, requests: &HashMap<String, String>) -> String {
+    match value["method"].as_str() {
+        Some(method) => with_detail(method, value["params"]["update"]["sessionUpdate"].as_str()),
+        None => codex_kind(value, requests),
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Args {
     /// Logs, or `-` for standard input
     #[arg(value_name = "FILE|-", required = true)]
     files: Vec<String>,
-    /// Agent of the logs: claude, codex, opencode or amp [default: detected from each log]
+    /// Agent of the logs: claude, codex, opencode, amp or acp [default: detected from each log]
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Print a JSON array, one object per file

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use interlingua_convert::Agent;
 use interlingua_native::codex::{JsonrpcError, Response, ServerNotificationEnvelope, ServerRequestEnvelope};
 use interlingua_native::{
-    DecodeError, Decoded, LossList, MissingFields, Native, Repair, Union, UnknownKind, UnknownPart, amp, claude, codex,
-    opencode,
+    DecodeError, Decoded, LossList, MissingFields, Native, Repair, Union, UnknownKind, UnknownPart, acp, amp, claude,
+    codex, opencode,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -76,7 +76,7 @@ impl LineAuditor {
 
     /// Remembers the method of a request that the host sent.
     pub fn observe_sent(&mut self, line: &str) {
-        if self.agent != Agent::Codex {
+        if !matches!(self.agent, Agent::Codex | Agent::Acp) {
             return;
         }
         let Ok(request) = serde_json::from_str::<Value>(line) else { return };
@@ -100,6 +100,35 @@ impl LineAuditor {
             Agent::Amp => audit_union::<amp::StreamMessage>(line, &payload, &["type", "subtype"]),
             Agent::OpenCode => audit_opencode(line, &payload),
             Agent::Codex => self.audit_codex(line, &payload),
+            Agent::Acp => self.audit_acp(line, &payload),
+        }
+    }
+
+    fn audit_acp(&mut self, line: &str, payload: &Value) -> LineAudit {
+        let has = |key: &str| payload.get(key).is_some();
+        if has("method") {
+            let update = payload.pointer("/params/update/sessionUpdate").and_then(Value::as_str);
+            let method = tag_text(payload, &["method"]);
+            let name = update.map_or_else(|| method.clone(), |update| format!("{method} {update}"));
+            return if has("id") {
+                let decoded = acp::AgentRequestEnvelope::decode(line);
+                audit_decoded(name, payload, decoded, |message| check_variant(&message.message, payload, &["method"]))
+            } else {
+                let decoded = acp::AgentNotificationEnvelope::decode(line);
+                audit_decoded(name, payload, decoded, |message| check_variant(&message.message, payload, &["method"]))
+            };
+        }
+        let method = self.pending_methods.remove(&payload.get("id").map(Value::to_string).unwrap_or_default());
+        if has("error") {
+            return audit_decoded("error answer".to_owned(), payload, acp::JsonRpcError::decode(line), |_| Ok(()));
+        }
+        let (Some(method), Some(result)) = (method, payload.get("result")) else {
+            return LineAudit::new("answer to an unseen request", DecodeStatus::Untyped);
+        };
+        let name = format!("answer to {method}");
+        match acp::Response::decode(&method, &result.to_string()) {
+            Some(decoded) => audit_decoded(name, result, decoded, |_| Ok(())),
+            None => LineAudit::new(name, DecodeStatus::Untyped),
         }
     }
 

@@ -81,7 +81,7 @@ impl ServerArgs {
 }
 
 /// Converts an error of the client. A connection error mentions the options of the command line.
-pub(super) fn client_error(error: ClientError) -> anyhow::Error {
+pub(crate) fn client_error(error: ClientError) -> anyhow::Error {
     match error {
         ClientError::Connect { url, reason, .. } => anyhow::anyhow!(
             "cannot connect to the server at {url}: {reason}; start one with `interlingua server --no-token`, or choose \

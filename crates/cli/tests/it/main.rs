@@ -1,5 +1,6 @@
 //! Tests of the `interlingua` binary.
 
+mod acp;
 mod agent_cleanup;
 mod history;
 mod listening;

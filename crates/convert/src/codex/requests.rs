@@ -17,13 +17,13 @@ use interlingua_schema::{ApprovalScope, QuestionAnswer, QuestionOption, ToolKind
 use serde_json::Map;
 use serde_json::value::RawValue;
 
-use super::command::join_words;
 use super::content::{Output, insert_json, insert_text, non_empty};
 use super::items::tool_started;
 use super::thread::Thread;
 use super::tools::{Tool, qualified_name};
 use super::wire::Envelope;
 use super::{CodexConverter, LOCATION, elicitation};
+use crate::shell::join_words;
 use crate::{Drafts, PermissionDraft, QuestionDraft, SessionDrafts, ToolCall, ToolResult};
 
 /// Drop reason for requests that the host program answers without asking the user.

@@ -71,7 +71,7 @@ impl ReplayState {
             };
             if let Action::Send(line) = &self.script.steps[answer].action {
                 let status = if let Channel::Reply(status) = line.channel { status } else { 200 };
-                let body = self.script.agent.set_answer_key(&self.ids.rewrite(&line.text), to);
+                let body = self.script.agent.interrupted_answer(&self.ids.rewrite(&line.text), to);
                 outputs.push(SyntheticOutput::Answer { to: to.clone(), status, body });
                 self.done[answer] = true;
             }

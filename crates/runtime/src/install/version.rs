@@ -13,7 +13,7 @@ pub(super) fn pinned_version(agent: Agent) -> Option<String> {
 }
 
 /// The command that installs an agent.
-pub(super) fn install_command(agent: Agent, version: Option<&str>) -> String {
+pub(super) fn install_command(agent: &str, version: Option<&str>) -> String {
     match version {
         Some(version) => format!("interlingua agents install {agent}@{version}"),
         None => format!("interlingua agents install {agent}"),

@@ -137,7 +137,11 @@ impl SessionActor {
             Err(error) => {
                 let (session, agent) = (&self.session.id, self.driver.id());
                 tracing::warn!(%session, agent, %error, "agent is unavailable; the next message starts it again");
-                self.close_turn(Some(Failure::new(ErrorCode::AgentError, error.to_string())));
+                let code = match error {
+                    ServeError::Unauthorized(_) => ErrorCode::Auth,
+                    _ => ErrorCode::AgentError,
+                };
+                self.close_turn(Some(Failure::new(code, error.to_string())));
             }
         }
     }

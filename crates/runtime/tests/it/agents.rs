@@ -1,5 +1,6 @@
 //! The drivers of real agents, against stand-ins that replay recordings, and against faults.
 
+mod acp;
 mod amp;
 mod claude;
 mod codex;

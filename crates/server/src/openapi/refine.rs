@@ -1,6 +1,7 @@
 //! What the attributes at the handlers cannot say: shared schemas and enumerations, id patterns, examples, and the
 //! events of a stream.
 
+use interlingua_agents::{AcpProfile, Agent};
 use interlingua_store::MAX_QUERY_BYTES;
 use serde_json::{Map, Value, json};
 
@@ -31,7 +32,10 @@ fn open_enum(description: &str, values: &[&str]) -> Value {
 /// Schemas that several others refer to.
 fn add_schemas(document: &mut Value) {
     let Some(schemas) = schemas(document) else { return };
-    let agents: Vec<&str> = interlingua_agents::Agent::ALL.iter().map(|agent| agent.id()).chain(["mock"]).collect();
+    // The protocol itself is not an agent of the API; the agents that speak it are.
+    let native = Agent::ALL.into_iter().filter(|agent| *agent != Agent::Acp).map(Agent::id);
+    let acp = AcpProfile::ALL.iter().map(|profile| profile.descriptor.id);
+    let agents: Vec<&str> = native.chain(acp).chain(["mock"]).collect();
     let modes = interlingua_runtime::PermissionMode::ALL.map(interlingua_runtime::PermissionMode::name);
     let strings = json!({ "type": "object", "additionalProperties": { "type": "string" } });
     let secret = |description: &str| {

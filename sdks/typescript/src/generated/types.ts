@@ -14,7 +14,22 @@ export type UnknownTag = Unknown.Tag;
 export type JsonObject = { [key: string]: unknown };
 
 /** An agent. Later versions may add values. */
-export type AgentId = "claude" | "codex" | "opencode" | "amp" | "mock" | (string & {});
+export type AgentId =
+  | "claude"
+  | "codex"
+  | "opencode"
+  | "amp"
+  | "gemini"
+  | "copilot"
+  | "qwen"
+  | "goose"
+  | "cursor"
+  | "kimi"
+  | "claude-acp"
+  | "codex-acp"
+  | "opencode-acp"
+  | "mock"
+  | (string & {});
 
 /** An agent and its installation on the server's machine. */
 export interface AgentInfo {

@@ -8,7 +8,7 @@ use super::projected::{ProjectedRecording, projected_recordings};
 use crate::{expected, snapshots_in};
 
 /// The scenarios. Together they contain every kind of envelope event.
-const SCENARIOS: [(Agent, &[&str]); 4] = [
+const SCENARIOS: [(Agent, &[&str]); 5] = [
     (
         Agent::Claude,
         &[
@@ -49,6 +49,7 @@ const SCENARIOS: [(Agent, &[&str]); 4] = [
             "two_sessions",
         ],
     ),
+    (Agent::Acp, &["tool_allowed", "tool_rejected", "file_edit", "model_error_400", "cancel_streaming"]),
     (Agent::Amp, &["text", "thinking-shown", "shell-command", "file-tools", "mcp", "no-api-key", "image-input"]),
 ];
 

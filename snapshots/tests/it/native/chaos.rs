@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use interlingua::audit::{FieldDifferences, compare_fields, generic_path};
 use interlingua_convert::Agent;
-use interlingua_native::{Native, Union, amp, claude, codex, opencode};
+use interlingua_native::{Native, Union, acp, amp, claude, codex, opencode};
 use interlingua_snapshots::{CorruptionKind, corrupt, recordings};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -126,6 +126,16 @@ impl<T: Native, U: Union> PayloadType<T, U> {
 /// A payload that is itself a union.
 fn union_payload<T: Native + Union>(tag_keys: &'static [&'static str]) -> PayloadType<T, T> {
     PayloadType { tag_keys, union: |value| value }
+}
+
+#[test]
+fn corrupted_lines_of_acp_agents_decode_or_fail_cleanly() {
+    let notifications: PayloadType<acp::AgentNotificationEnvelope, _> =
+        PayloadType { tag_keys: &["method"], union: |envelope| &envelope.message };
+    notifications.check(Agent::Acp, |value| value.get("method").is_some() && value.get("id").is_none());
+    let requests: PayloadType<acp::AgentRequestEnvelope, _> =
+        PayloadType { tag_keys: &["method"], union: |envelope| &envelope.message };
+    requests.check(Agent::Acp, |value| value.get("method").is_some() && value.get("id").is_some());
 }
 
 #[test]

@@ -138,6 +138,11 @@ fn check_edited_recordings(agent: Agent) {
 }
 
 #[test]
+fn edited_recordings_of_acp_agents_keep_the_rules() {
+    check_edited_recordings(Agent::Acp);
+}
+
+#[test]
 fn edited_recordings_of_amp_keep_the_rules() {
     check_edited_recordings(Agent::Amp);
 }

@@ -3,6 +3,7 @@
 //!
 //! The native content is collected from plain JSON, without the generated types and converters under test.
 
+mod acp;
 mod amp;
 mod claude;
 mod codex;
@@ -138,6 +139,7 @@ fn everything_in_a_recording_is_in_its_stream_once() {
         let argv = recording.reader().unwrap().header().map(|header| header.argv.clone()).unwrap_or_default();
         let native = match recording.agent {
             Agent::Amp => amp::native_content(&inputs, &argv),
+            Agent::Acp => acp::native_content(&inputs),
             Agent::Claude => claude::native_content(&inputs, &argv),
             Agent::Codex => codex::native_content(&inputs, &argv),
             Agent::OpenCode => opencode::native_content(&inputs),

@@ -89,6 +89,31 @@ const RECORDED_SCENARIOS: &[RecordedScenario] = &[
     recorded(CanonicalScenario::ModelError, "opencode/1.18.33/error_400"),
     recorded(CanonicalScenario::ModelError, "opencode/1.18.33/error_401"),
     recorded(CanonicalScenario::ModelError, "amp/0.0.1790142911-g7618fb/cancelled-assistant"),
+    recorded(CanonicalScenario::PlainText, "acp/claude-0.99.1/text_two_turns").turn(1),
+    recorded(CanonicalScenario::PlainText, "acp/codex-2.6.0/text_two_turns").turn(1),
+    recorded(CanonicalScenario::PlainText, "acp/copilot-1.0.102/text_two_turns").turn(1),
+    recorded(CanonicalScenario::PlainText, "acp/gemini-0.61.0/text_two_turns").turn(1),
+    recorded(CanonicalScenario::PlainText, "acp/opencode-1.18.34/text_two_turns").turn(1),
+    recorded(CanonicalScenario::Reasoning, "acp/claude-0.99.1/text_two_turns"),
+    recorded(CanonicalScenario::Reasoning, "acp/codex-2.6.0/text_two_turns"),
+    recorded(CanonicalScenario::Reasoning, "acp/copilot-1.0.102/text_two_turns"),
+    recorded(CanonicalScenario::Reasoning, "acp/gemini-0.61.0/text_two_turns"),
+    recorded(CanonicalScenario::Reasoning, "acp/opencode-1.18.34/text_two_turns"),
+    recorded(CanonicalScenario::Command, "acp/codex-2.6.0/file_edit").call(1),
+    // The agent's own review of the command fails it.
+    recorded(CanonicalScenario::FailingCommand, "acp/codex-2.6.0/guardian_review_denied"),
+    recorded(CanonicalScenario::PermissionAllowed, "acp/claude-0.99.1/tool_allowed"),
+    recorded(CanonicalScenario::PermissionAllowed, "acp/codex-2.6.0/tool_allowed"),
+    recorded(CanonicalScenario::PermissionAllowed, "acp/copilot-1.0.102/tool_allowed"),
+    recorded(CanonicalScenario::PermissionAllowed, "acp/gemini-0.61.0/tool_allowed"),
+    recorded(CanonicalScenario::PermissionAllowed, "acp/opencode-1.18.34/tool_allowed"),
+    recorded(CanonicalScenario::PermissionDenied, "acp/claude-0.99.1/tool_rejected"),
+    recorded(CanonicalScenario::PermissionDenied, "acp/gemini-0.61.0/tool_rejected"),
+    recorded(CanonicalScenario::Interrupt, "acp/claude-0.99.1/cancel_streaming"),
+    recorded(CanonicalScenario::Interrupt, "acp/codex-2.6.0/cancel_streaming"),
+    recorded(CanonicalScenario::Interrupt, "acp/copilot-1.0.102/cancel_streaming"),
+    recorded(CanonicalScenario::Interrupt, "acp/gemini-0.61.0/cancel_streaming"),
+    recorded(CanonicalScenario::Interrupt, "acp/opencode-1.18.34/cancel_streaming"),
 ];
 
 /// The canonical scenarios in the files of `scenarios/`: name of the file, canonical scenario, index of the turn, and
@@ -168,8 +193,10 @@ const RECORDING_EXCEPTIONS: &[RecordingException] = &[
 ];
 
 /// Scenarios without a recording yet, each with the feature that a recording would prove.
-const UNRECORDED: &[(CanonicalScenario, Agent, Feature)] =
-    &[(CanonicalScenario::Interrupt, Agent::Amp, Feature::Interrupts)];
+const UNRECORDED: &[(CanonicalScenario, Agent, Feature)] = &[
+    (CanonicalScenario::Interrupt, Agent::Amp, Feature::Interrupts),
+    (CanonicalScenario::Question, Agent::Acp, Feature::Questions),
+];
 
 fn events(name: &str) -> &'static [UniversalEvent] {
     &corpus().find(name).unwrap_or_else(|| panic!("the recording {name} does not exist")).converted.events
@@ -194,6 +221,10 @@ fn check_evidence(exception: &TraceException, events: &[UniversalEvent]) -> Resu
     match exception.evidence {
         Evidence::Trace(expected) => {
             let found = trace(events, Focus { turn: 0, target: exception.target() });
+            if found == expected { Ok(()) } else { Err(format!("the trace is {found:#?}")) }
+        }
+        Evidence::CallTrace(call, expected) => {
+            let found = trace(events, Focus { turn: 0, target: FocusTarget::ToolCall(call) });
             if found == expected { Ok(()) } else { Err(format!("the trace is {found:#?}")) }
         }
         Evidence::MissingTool(words) => {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use interlingua_agents::AcpProfile;
 use interlingua_recordings::Transcripts;
 use interlingua_replay::{Fault, ReplayOptions, run_stand_in, stand_in_environment};
 use interlingua_runtime::mock::MockDriver;
@@ -68,10 +69,31 @@ pub(crate) struct StandIn {
 impl StandIn {
     /// With stand-ins that replay a recording of an agent. Each process continues where the last one stopped.
     pub(crate) fn replaying(agent: &'static str, recording: &str) -> Self {
+        let programs = [(agent, agent, newest_version(agent))];
+        Self::with_programs(agent, find_recording(agent, recording), programs)
+    }
+
+    /// With stand-ins that replay a recording of an agent that speaks the Agent Client Protocol: `version/scenario`.
+    pub(crate) fn replaying_acp(agent: &'static str, recording: &str) -> Self {
+        let profile = AcpProfile::from_id(agent).unwrap();
+        let (version, _) = recording.split_once('/').unwrap();
+        let version = version.rsplit('-').next().unwrap().to_owned();
+        let recording = Transcripts::in_repository().find(&format!("acp/{recording}")).unwrap();
+        Self::with_programs(agent, recording, [(profile.descriptor.program, "acp", version)])
+    }
+
+    /// With these programs: name, protocol of the stand-in, version.
+    fn with_programs<const N: usize>(
+        agent: &'static str,
+        recording: PathBuf,
+        named: [(&str, &str, String); N],
+    ) -> Self {
         let folder = TempDir::new().unwrap();
         let programs = folder.path().join("programs");
         std::fs::create_dir(&programs).unwrap();
-        write_program(&programs.join(agent), agent, &newest_version(agent));
+        for (name, protocol, version) in named {
+            write_program(&programs.join(name), protocol, &version);
+        }
         let config = LaunchConfig::new(supervisor(), folder.path()).path(&programs);
         let mut options = ReplayOptions::default();
         options.state_file = Some(folder.path().join("state"));
@@ -79,7 +101,7 @@ impl StandIn {
         Self {
             test: TestRuntime::in_folder(folder, drivers(&config, MockDriver::new())),
             agent,
-            recording: find_recording(agent, recording),
+            recording,
             options,
             env: vec![(STARTS_VARIABLE.to_owned(), starts)],
             config,

@@ -80,6 +80,20 @@ impl Schema {
                 let tag = event.get("type")?.as_str().filter(|tag| *tag != "sync")?.to_owned();
                 Some((tag, self.mutate_root(None, "Event", prefix, event)))
             }
+            Agent::Acp => match (text("method"), line.get("id"), line.get("result")) {
+                (Some(method), id, _) => {
+                    let root = if id.is_some() { "AgentRequest" } else { "AgentNotification" };
+                    let update = line.pointer("/params/update/sessionUpdate").and_then(Value::as_str);
+                    let name = update.map_or_else(|| method.to_owned(), |update| format!("{method} {update}"));
+                    Some((name, self.mutate_root(None, root, "", line)))
+                }
+                (None, Some(id), Some(result)) => {
+                    let method = host_requests.get(&id.to_string())?;
+                    let ty = self.module(None).responses.get(method)?;
+                    Some((format!("answer to {method}"), self.mutate(None, ty, "/result", result)))
+                }
+                _ => None,
+            },
             Agent::Codex => match (text("method"), line.get("id"), line.get("result")) {
                 (Some(method), id, _) if !method.starts_with("codex/event/") => {
                     let root = if id.is_some() { "ServerRequest" } else { "ServerNotification" };
