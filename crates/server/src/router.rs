@@ -19,8 +19,8 @@ use crate::problem::{handler_panicked, method_not_allowed, not_found};
 use crate::request_body::{discard_unread_body, limit_large_bodies};
 use crate::request_log::log_request;
 use crate::{
-    agents, all_events, check, documents, events, export, health, inspector, messages, metrics, ready, requests, search,
-    secrets, session_list, sessions,
+    agents, all_events, check, documents, events, export, health, inspector, messages, metrics, ready, requests,
+    search, secrets, session_list, sessions,
 };
 
 /// Router of the whole API. The layer that is added last handles a request first.

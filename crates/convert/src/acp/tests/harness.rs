@@ -4,7 +4,7 @@ use interlingua_schema::{Checker, ContentPart, EventData, ItemKind, ItemStatus, 
 use serde_json::{Value, json};
 
 use crate::acp::AcpConverter;
-use crate::{Conversion, ConversionOptions, Input, InputRef, Launch, StreamEnd};
+use crate::{Conversion, ConversionOptions, Input, InputRef, StreamEnd};
 
 /// A conversion with one session `s`.
 pub(super) struct Harness {
