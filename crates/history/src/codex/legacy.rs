@@ -289,8 +289,8 @@ fn complete_mcp(item: &mut Map<String, Value>, output: &str, status: &mut &str) 
     item.insert("result".to_owned(), json!({ "content": content }));
 }
 
-/// `agents` are the last known states of the sub-agents.
-fn complete_collab(item: &mut Map<String, Value>, output: &str, status: &mut &str, agents: &mut Map<String, Value>) {
+/// `known` are the last known states of the sub-agents.
+fn complete_collab(item: &mut Map<String, Value>, output: &str, status: &mut &str, known: &mut Map<String, Value>) {
     let Ok(Value::Object(output)) = serde_json::from_str::<Value>(output) else {
         *status = "failed";
         return;
@@ -313,10 +313,10 @@ fn complete_collab(item: &mut Map<String, Value>, output: &str, status: &mut &st
     if let (Some(state), [target]) = (output.get("previous_status"), targets.as_slice()) {
         states.insert(target.clone(), agent_state(state.clone()));
     }
-    agents.extend(states.clone());
+    known.extend(states.clone());
     // A message to a sub-agent is answered with the state that it was in.
     for target in targets.iter().filter(|_| output.contains_key("submission_id")) {
-        if let Some(state) = agents.get(target) {
+        if let Some(state) = known.get(target) {
             states.insert(target.clone(), state.clone());
         }
     }
