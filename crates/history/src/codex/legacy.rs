@@ -295,13 +295,13 @@ fn complete_collab(item: &mut Map<String, Value>, output: &str, status: &mut &st
         *status = "failed";
         return;
     };
-    let mut states = Map::new();
+    let mut reported = Map::new();
     if let Some(Value::String(agent)) = output.get("agent_id") {
         item.insert("receiverThreadIds".to_owned(), json!([agent]));
-        states.insert(agent.clone(), agent_state(json!("pending_init")));
+        reported.insert(agent.clone(), agent_state(json!("pending_init")));
     }
     for (id, state) in output.get("status").and_then(Value::as_object).into_iter().flatten() {
-        states.insert(id.clone(), agent_state(state.clone()));
+        reported.insert(id.clone(), agent_state(state.clone()));
     }
     let targets: Vec<String> = item
         .get("receiverThreadIds")
@@ -311,16 +311,16 @@ fn complete_collab(item: &mut Map<String, Value>, output: &str, status: &mut &st
         .filter_map(|target| target.as_str().map(str::to_owned))
         .collect();
     if let (Some(state), [target]) = (output.get("previous_status"), targets.as_slice()) {
-        states.insert(target.clone(), agent_state(state.clone()));
+        reported.insert(target.clone(), agent_state(state.clone()));
     }
-    known.extend(states.clone());
+    known.extend(reported.clone());
     // A message to a sub-agent is answered with the state that it was in.
     for target in targets.iter().filter(|_| output.contains_key("submission_id")) {
         if let Some(state) = known.get(target) {
-            states.insert(target.clone(), state.clone());
+            reported.insert(target.clone(), state.clone());
         }
     }
-    item.insert("agentsStates".to_owned(), Value::Object(states));
+    item.insert("agentsStates".to_owned(), Value::Object(reported));
 }
 
 #[cfg(test)]
