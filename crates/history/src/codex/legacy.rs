@@ -289,19 +289,19 @@ fn complete_mcp(item: &mut Map<String, Value>, output: &str, status: &mut &str) 
     item.insert("result".to_owned(), json!({ "content": content }));
 }
 
-/// `agents` are the last known states of the sub-agents.
-fn complete_collab(item: &mut Map<String, Value>, output: &str, status: &mut &str, agents: &mut Map<String, Value>) {
+/// `known` are the last known states of the sub-agents.
+fn complete_collab(item: &mut Map<String, Value>, output: &str, status: &mut &str, known: &mut Map<String, Value>) {
     let Ok(Value::Object(output)) = serde_json::from_str::<Value>(output) else {
         *status = "failed";
         return;
     };
-    let mut states = Map::new();
+    let mut reported = Map::new();
     if let Some(Value::String(agent)) = output.get("agent_id") {
         item.insert("receiverThreadIds".to_owned(), json!([agent]));
-        states.insert(agent.clone(), agent_state(json!("pending_init")));
+        reported.insert(agent.clone(), agent_state(json!("pending_init")));
     }
     for (id, state) in output.get("status").and_then(Value::as_object).into_iter().flatten() {
-        states.insert(id.clone(), agent_state(state.clone()));
+        reported.insert(id.clone(), agent_state(state.clone()));
     }
     let targets: Vec<String> = item
         .get("receiverThreadIds")
@@ -311,16 +311,16 @@ fn complete_collab(item: &mut Map<String, Value>, output: &str, status: &mut &st
         .filter_map(|target| target.as_str().map(str::to_owned))
         .collect();
     if let (Some(state), [target]) = (output.get("previous_status"), targets.as_slice()) {
-        states.insert(target.clone(), agent_state(state.clone()));
+        reported.insert(target.clone(), agent_state(state.clone()));
     }
-    agents.extend(states.clone());
+    known.extend(reported.clone());
     // A message to a sub-agent is answered with the state that it was in.
     for target in targets.iter().filter(|_| output.contains_key("submission_id")) {
-        if let Some(state) = agents.get(target) {
-            states.insert(target.clone(), state.clone());
+        if let Some(state) = known.get(target) {
+            reported.insert(target.clone(), state.clone());
         }
     }
-    item.insert("agentsStates".to_owned(), Value::Object(states));
+    item.insert("agentsStates".to_owned(), Value::Object(reported));
 }
 
 #[cfg(test)]

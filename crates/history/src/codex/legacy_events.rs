@@ -36,15 +36,15 @@ impl Thread {
         self.ensure_turn(context, out);
         self.last_prompt = Some(message.clone().into_owned());
         self.note_step(LastStep::Prompt);
-        let mut content = vec![json!({ "type": "text", "text": message })];
+        let mut parts = vec![json!({ "type": "text", "text": message })];
         let images: Vec<Value> = decode_list(payload.images);
-        content.extend(images.into_iter().map(|url| json!({ "type": "image", "url": url })));
+        parts.extend(images.into_iter().map(|url| json!({ "type": "image", "url": url })));
         let local: Vec<Value> = decode_list(payload.local_images);
-        content.extend(local.into_iter().map(|path| json!({ "type": "localImage", "path": path })));
-        if message.is_empty() && content.len() > 1 {
-            content.remove(0);
+        parts.extend(local.into_iter().map(|path| json!({ "type": "localImage", "path": path })));
+        if message.is_empty() && parts.len() > 1 {
+            parts.remove(0);
         }
-        let item = json!({ "type": "userMessage", "id": context.item_id(), "content": content });
+        let item = json!({ "type": "userMessage", "id": context.item_id(), "content": parts });
         self.complete_whole_item(item, context, out);
     }
 

@@ -20,12 +20,11 @@ impl Thread {
         }
         let kind = text(payload.kind).unwrap_or_default();
         match &*kind {
-            "message" => out.drop_record(REPEATED),
+            "message" | "image_generation_call" => out.drop_record(REPEATED),
             "reasoning" => self.reasoning(payload, context, out),
             "function_call" | "custom_tool_call" | "local_shell_call" => self.model_call(&kind, payload, context, out),
             "function_call_output" | "custom_tool_call_output" => self.model_call_output(payload, context, out),
             "web_search_call" => self.web_search_call(payload, context, out),
-            "image_generation_call" => out.drop_record(REPEATED),
             "agent_message" | "additional_tools" | "ghost_snapshot" | "compaction" | "compaction_summary"
             | "context_compaction" | "tool_search_call" | "tool_search_output" => {
                 out.drop_record("context for the model");

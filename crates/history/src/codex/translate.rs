@@ -239,13 +239,13 @@ impl Thread {
         let is_review = matches!(self.info.role, Some(ThreadRole::Review(_)));
         match &*event {
             "task_started" | "turn_started" if is_review => {
-                out.drop_record("turn of a review, shown in another thread")
+                out.drop_record("turn of a review, shown in another thread");
             }
             "task_complete" | "turn_complete" | "turn_aborted" if is_review => {
                 out.drop_record("turn of a review, shown in another thread");
             }
             "task_started" | "turn_started" => {
-                self.turn_started(&text(payload.turn_id).unwrap_or_default(), context, out)
+                self.turn_started(&text(payload.turn_id).unwrap_or_default(), context, out);
             }
             "task_complete" | "turn_complete" => self.turn_completed(payload, context, out),
             "turn_aborted" => self.turn_aborted(payload, context, out),

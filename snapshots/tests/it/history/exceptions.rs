@@ -149,7 +149,7 @@ fn ignore_effort(wire: &mut Vec<Line>, _: &mut Vec<Line>) {
 
 fn ignore_names(wire: &mut Vec<Line>, history: &mut Vec<Line>) {
     for line in wire.iter_mut().chain(history).filter(|line| !line.call.is_empty()) {
-        line.call = "call".to_owned();
+        "call".clone_into(&mut line.call);
         line.parts.clear();
         if line.kind == "tool_call" {
             line.text.clear();
