@@ -78,12 +78,24 @@ impl Connection {
         }
     }
 
+    /// Tells the client that nobody waits for its answer any more, unless it has answered.
+    pub(crate) fn withdraw(&self, request: u64) {
+        if self.pending().remove(&request).is_some() {
+            let cancelled = new!(CancelRequestNotification { request_id: Some(number(request)) });
+            self.notify(cancelled.into());
+        }
+    }
+
     fn pending(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<String>>> {
         self.0.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl PendingRequest {
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
     /// Waits for the answer.
     ///
     /// # Errors
@@ -98,9 +110,8 @@ impl PendingRequest {
 
 impl Drop for PendingRequest {
     fn drop(&mut self) {
-        if !self.is_answered && self.connection.pending().remove(&self.id).is_some() {
-            let cancelled = new!(CancelRequestNotification { request_id: Some(number(self.id)) });
-            self.connection.notify(cancelled.into());
+        if !self.is_answered {
+            self.connection.withdraw(self.id);
         }
     }
 }

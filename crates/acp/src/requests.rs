@@ -79,6 +79,16 @@ pub(crate) enum AskedQuestion {
     Impossible,
 }
 
+impl AskedQuestion {
+    /// Id of the request to the client.
+    pub(crate) fn request_id(&self) -> Option<u64> {
+        match self {
+            Self::Form(request) | Self::Options(request, _) => Some(request.id()),
+            Self::Impossible => None,
+        }
+    }
+}
+
 /// Asks the client a question.
 pub(crate) fn ask(connection: &Connection, session: &str, question: &Question, has_forms: bool) -> AskedQuestion {
     let metadata = question.metadata.as_deref();

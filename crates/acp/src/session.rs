@@ -141,6 +141,14 @@ impl AttachedSession {
     }
 }
 
+/// A permission or a question that the client is asked.
+struct OpenRequest {
+    /// Id of the request to the client.
+    on_wire: Option<u64>,
+    /// Waits for the answer.
+    waiting: JoinHandle<()>,
+}
+
 /// Follows a session: sends updates, asks what the agent asks, and answers prompts.
 struct Follower {
     client: Client,
@@ -150,7 +158,7 @@ struct Follower {
     support: ClientSupport,
     prompts: Prompts,
     /// Permissions and questions that the client is asked, by their ids.
-    requests: HashMap<String, JoinHandle<()>>,
+    requests: HashMap<String, OpenRequest>,
     /// The last error of the running turn.
     error: Option<RpcError>,
 }
@@ -158,7 +166,7 @@ struct Follower {
 impl Drop for Follower {
     fn drop(&mut self) {
         // This withdraws the requests to the client.
-        self.requests.values().for_each(JoinHandle::abort);
+        self.requests.values().for_each(|request| request.waiting.abort());
     }
 }
 
@@ -192,14 +200,16 @@ impl Follower {
             EventData::PermissionRequested(permission) => {
                 let id = permission.permission_id.clone();
                 let request = self.connection.request(permission_request(&self.session, permission));
+                let on_wire = Some(request.id());
                 let answer = answer_permission(self.client.clone(), self.session.clone(), id.clone(), request);
-                self.requests.insert(id, tokio::spawn(answer));
+                self.requests.insert(id, OpenRequest { on_wire, waiting: tokio::spawn(answer) });
             }
             EventData::QuestionRequested(question) => {
                 let id = question.question_id.clone();
                 let asked = ask(&self.connection, &self.session, question, self.support.forms);
+                let on_wire = asked.request_id();
                 let answer = answer_question(self.client.clone(), self.session.clone(), id.clone(), asked);
-                self.requests.insert(id, tokio::spawn(answer));
+                self.requests.insert(id, OpenRequest { on_wire, waiting: tokio::spawn(answer) });
             }
             // Another client may have answered: then the request to this one is withdrawn.
             EventData::PermissionResolved(permission) => self.withdraw(&permission.permission_id),
@@ -217,7 +227,11 @@ impl Follower {
 
     fn withdraw(&mut self, id: &str) {
         if let Some(request) = self.requests.remove(id) {
-            request.abort();
+            // At once, so that the client is told before the turn ends.
+            if let Some(id) = request.on_wire {
+                self.connection.withdraw(id);
+            }
+            request.waiting.abort();
         }
     }
 }

@@ -286,5 +286,5 @@ fn a_version_without_an_agent_and_an_unknown_agent_are_errors() {
     assert!(stderr(&output).starts_with("error: --version needs exactly one agent"), "{}", stderr(&output));
     let output = environment.run("online", &["refresh-schemas", "gemini"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("[possible values: claude, codex, opencode, amp]"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("[possible values: claude, codex, opencode, amp, acp]"), "{}", stderr(&output));
 }

@@ -1,11 +1,11 @@
 // The official SDK as the client of `interlingua acp`. The SDK validates every message against its own schema: a message that
 // does not fit closes the connection or fails the request.
 //
-// Run by `.ci/acp-sdk`, which installs the SDK and sets INTERLINGUA_BIN.
+// Run by `.ci/acp-sdk`, which installs the SDK and sets the variables.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -25,10 +25,10 @@ function newFolder() {
 }
 
 /** An editor with its `interlingua acp`. `option` chooses the answer to permissions. */
-async function connect(folder, option = "allow_once") {
-  const child = spawn(process.env.INTERLINGUA_BIN, ["acp", "--agent", "mock", "--mock-pace", "20", "--data-dir", folder], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
+async function connect(folder, option = "allow_once", agent = "mock") {
+  const args = ["acp", "--agent", agent, "--mock-pace", "20", "--data-dir", folder];
+  const env = { ...process.env, PATH: `${join(folder, "programs")}:${process.env.PATH}` };
+  const child = spawn(process.env.INTERLINGUA_BIN, args, { env, stdio: ["pipe", "pipe", "inherit"] });
   const editor = { child, updates: [], asked: [], waiting: [] };
   const app = acp
     .client({ name: "test" })
@@ -123,3 +123,41 @@ test("two clients have one session", async () => {
   await second.close();
   await first.close();
 });
+
+/** Puts a stand-in for an agent into the folder, which replays a recording. */
+function replay(folder, agent, recording) {
+  const links = join(folder, "links");
+  execFileSync(process.env.INTERLINGUA_REPLAY_BIN, ["stand-ins", links]);
+  const programs = join(folder, "programs");
+  mkdirSync(programs);
+  const settings = `INTERLINGUA_REPLAY='${join(process.env.INTERLINGUA_RECORDINGS, recording)}'`;
+  const script = `#!/bin/sh\n${settings} INTERLINGUA_REPLAY_STATE='${join(folder, "state")}' exec '${links}/${agent}' "$@"\n`;
+  writeFileSync(join(programs, agent), script, { mode: 0o755 });
+}
+
+// Of each agent: a recording, how many permissions it asks for, and what its updates have.
+const recordings = [
+  ["claude", "claude/2.1.325/perm-allow.jsonl", 1, "tool_call"],
+  ["claude", "claude/2.1.325/parallel-permissions.jsonl", 2, "tool_call_update"],
+  ["claude", "claude/2.1.325/stream-input-two-turns.jsonl", 0, "agent_message_chunk"],
+  ["codex", "codex/0.166.0/approve_exec.jsonl", 1, "tool_call"],
+  ["codex", "codex/0.166.0/update_plan.jsonl", 0, "plan"],
+  ["codex", "codex/0.166.0/text_deltas.jsonl", 0, "agent_message_chunk"],
+  ["opencode", "opencode/1.18.33/permission_once.jsonl", 1, "tool_call"],
+  ["opencode", "opencode/1.18.33/todowrite.jsonl", 0, "plan"],
+  ["opencode", "opencode/1.18.33/text_deltas.jsonl", 0, "agent_message_chunk"],
+];
+
+for (const [agent, recording, permissions, update] of recordings) {
+  test(`the recording ${recording}`, async () => {
+    const folder = newFolder();
+    replay(folder, agent, recording);
+    const editor = await connect(folder, "allow_once", agent);
+    const { sessionId } = await open(editor, folder);
+    assert.equal((await editor.prompt(sessionId, "run")).stopReason, "end_turn");
+    assert.ok(editor.asked.length >= permissions, `${editor.asked.length} permissions`);
+    const kinds = editor.updates.map((shown) => shown.sessionUpdate);
+    assert.ok(kinds.includes(update), kinds.join(" "));
+    await editor.close();
+  });
+}

@@ -1,6 +1,6 @@
 //! One session of the mock agent: prints the lines of each turn, and handles commands meanwhile.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use interlingua_convert::{Input, Key};
@@ -30,6 +30,8 @@ pub(super) enum TurnAbort {
 pub(super) struct MockSession {
     pub(super) output: OutputSender,
     commands: CommandReceiver,
+    /// Replies that arrived before all requests of their step were printed.
+    early_replies: VecDeque<DriverCommand>,
     /// Pause between two lines.
     pace: Duration,
     permission_mode: PermissionMode,
@@ -58,6 +60,7 @@ impl MockSession {
         Self {
             output,
             commands,
+            early_replies: VecDeque::new(),
             pace,
             permission_mode,
             allowed_actions,
@@ -255,7 +258,7 @@ impl MockSession {
             }
         }
         while !pending.is_empty() {
-            let DriverCommand::ReplyPermission { key, reply } = self.next_command().await? else { continue };
+            let DriverCommand::ReplyPermission { key, reply } = self.next_reply().await? else { continue };
             let Some((call, action)) = pending.remove(&key) else { continue };
             let reply = match reply {
                 PermissionReply::Once => PermissionDecision::Once,
@@ -281,7 +284,7 @@ impl MockSession {
             pending.insert(Key::from(request));
         }
         while !pending.is_empty() {
-            match self.next_command().await? {
+            match self.next_reply().await? {
                 DriverCommand::AnswerQuestions { key, answers } if pending.remove(&key) => {
                     self.report_sent(HostLine::Answers { request: key.to_string(), answers }).await;
                 }
@@ -303,6 +306,25 @@ impl MockSession {
         }
     }
 
+    /// The next command, of which a reply may have arrived already.
+    async fn next_reply(&mut self) -> Result<DriverCommand, TurnAbort> {
+        match self.early_replies.pop_front() {
+            Some(reply) => Ok(reply),
+            None => self.next_command().await,
+        }
+    }
+
+    /// Keeps a command that arrives between two lines if it is a reply. The requests of a step wait for their replies only after
+    /// the last one is printed.
+    fn keep_reply(&mut self, command: DriverCommand) {
+        if let DriverCommand::ReplyPermission { .. }
+        | DriverCommand::AnswerQuestions { .. }
+        | DriverCommand::RejectQuestions { .. } = command
+        {
+            self.early_replies.push_back(command);
+        }
+    }
+
     /// Waits for a duration, and handles commands meanwhile.
     async fn pause(&mut self, duration: Duration) -> Result<(), TurnAbort> {
         let end = tokio::time::sleep(duration);
@@ -310,7 +332,7 @@ impl MockSession {
         loop {
             tokio::select! {
                 biased;
-                command = self.next_command() => drop(command?),
+                command = self.next_command() => self.keep_reply(command?),
                 () = &mut end => return Ok(()),
             }
         }
@@ -324,7 +346,7 @@ impl MockSession {
         loop {
             tokio::select! {
                 biased;
-                command = self.next_command() => drop(command?),
+                command = self.next_command() => self.keep_reply(command?),
                 () = std::future::ready(()) => return Ok(()),
             }
         }

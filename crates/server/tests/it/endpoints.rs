@@ -17,8 +17,11 @@ async fn agents_are_listed_with_their_capabilities() {
     let server = start_server().await;
     let agents = server.get_json("/v1/agents").await;
     let ids: Vec<_> = agents["agents"].as_array().unwrap().iter().map(|agent| agent["id"].as_str().unwrap()).collect();
-    assert_eq!(ids, ["claude", "codex", "opencode", "amp", "mock"]);
-    let mock = &agents["agents"][4];
+    let (native, others) = ids.split_at(4);
+    assert_eq!(native, ["claude", "codex", "opencode", "amp"]);
+    let profiles: Vec<_> = interlingua_agents::AcpProfile::ALL.iter().map(|profile| profile.descriptor.id).collect();
+    assert_eq!(others, [profiles.as_slice(), &["mock"]].concat());
+    let mock = agents["agents"].as_array().unwrap().last().unwrap();
     assert_eq!((&mock["installed"], &mock["credentialsAvailable"]), (&json!(true), &json!(true)));
     let capabilities = mock["capabilities"].as_object().unwrap();
     assert_eq!(capabilities.len(), 18);

@@ -209,13 +209,13 @@ impl Session {
             loop {
                 tokio::select! {
                     biased;
-                    command = commands.next(), if !self.is_closed => match command {
-                        Some(command) => self.defer(command).await,
-                        None => {
+                    command = commands.next(), if !self.is_closed => {
+                        let Some(command) = command else {
                             self.is_closed = true;
                             return Err(OpenError::Ended);
-                        }
-                    },
+                        };
+                        self.defer(command).await;
+                    }
                     events = self.connection.receive() => for event in events {
                         match event {
                             Event::Answer { id: answered, line } if answered == id => return Ok(line),
