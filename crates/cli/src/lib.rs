@@ -9,6 +9,7 @@ pub mod audit;
 pub mod check;
 pub mod convert;
 mod data_dir;
+mod dialog;
 mod mock_args;
 mod output;
 mod printer;
@@ -57,7 +58,7 @@ A log is a wirelog (a recording with a header line) or the plain output of an ag
 standard input.
 
 Examples:
-  interlingua run mock hello
+  interlingua run mock example
   interlingua ui
   interlingua server --no-token
   claude -p hi --output-format stream-json --verbose | interlingua show -

@@ -12,6 +12,11 @@ impl Output {
     pub(crate) fn new() -> Self {
         Self(Rc::new(RefCell::new(BufWriter::with_capacity(1 << 16, io::stdout()))))
     }
+
+    /// Whether something was written that is not visible yet.
+    pub(crate) fn has_unflushed(&self) -> bool {
+        !self.0.borrow().buffer().is_empty()
+    }
 }
 
 impl Write for Output {

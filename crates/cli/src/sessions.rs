@@ -17,6 +17,7 @@ use interlingua_client::{
     AttachedFile, Client, ClientError, CreateSessionRequest, EventQuery, MessageRequest, TurnQuery,
 };
 
+use self::follow::Follower;
 use self::server_args::{ServerArgs, client_error};
 use crate::Outcome;
 use crate::output::Output;
@@ -129,7 +130,7 @@ Examples:
         /// File to attach, on the server's machine; can be repeated
         #[arg(long, value_name = "FILE")]
         attach: Vec<PathBuf>,
-        /// Show the turn until it ends; exit code 1 if it did not complete
+        /// Show the turn until it ends, and ask what the agent asks; exit code 1 if it did not complete
         #[arg(long)]
         follow: bool,
         /// With --follow, show the complete output of tools
@@ -158,7 +159,7 @@ Examples:
         #[arg(long)]
         full: bool,
     },
-    /// Follow a session until it ends; reconnects when the connection breaks
+    /// Follow a session until it ends, and answer what its agent asks; reconnects when the connection breaks
     #[command(after_help = "\
 Example:
   interlingua sessions tail s1 --json")]
@@ -230,7 +231,7 @@ Example:
     },
     /// Answer a permission request
     #[command(after_help = "\
-The id is the `permission_id` of a `permission.requested` event (see `interlingua sessions events ID --json`).
+The id is in brackets behind the request in `sessions tail`, `events` and `show`.
 
 Example:
   interlingua sessions reply-permission s1 PERMISSION_ID once")]
@@ -247,7 +248,7 @@ Example:
     },
     /// Answer or reject a question
     #[command(after_help = "\
-The id is the `question_id` of a `question.requested` event (see `interlingua sessions events ID --json`).
+The id is in brackets behind the question in `sessions tail`, `events` and `show`.
 
 Examples:
   interlingua sessions reply-question s1 QUESTION_ID SQLite
@@ -305,7 +306,7 @@ impl SessionCommands {
             Command::Events { id, offset, limit, raw, full } => self.events(&id, offset, limit, raw, full).await,
             Command::Tail { id, offset, raw, full } => {
                 let query = EventQuery::after(offset).include_raw(raw);
-                follow::tail(&self.client, &id, query, self.printer(full)).await
+                Follower::new(&self.client, &id, self.printer(full)).tail(query).await
             }
             Command::Secrets { id, env, mcp, stdin } => match secrets::read(&env, mcp.as_deref(), stdin)? {
                 Some(secrets) => secrets::hand_in(&self.client, &id, &secrets, self.json).await,
@@ -365,7 +366,7 @@ impl SessionCommands {
             return self.report(self.client.send_message(id, message).await, "queued");
         };
         let events = self.client.stream_turn(id, message, TurnQuery::held()).await.map_err(client_error)?;
-        follow::turn(events, self.printer(full)).await
+        Follower::new(&self.client, id, self.printer(full)).turn(events).await
     }
 
     async fn events(
@@ -377,6 +378,7 @@ impl SessionCommands {
         full: bool,
     ) -> anyhow::Result<Outcome> {
         let mut printer = self.printer(full);
+        printer.show_request_ids();
         let (mut after, mut remaining) = (offset, limit.unwrap_or(u64::MAX));
         while remaining > 0 {
             let query = EventQuery::after(after).limit(remaining.min(PAGE_SIZE)).include_raw(raw);

@@ -13,3 +13,4 @@ mod server_stop;
 mod sessions;
 mod soak;
 mod store;
+mod terminal;

@@ -42,7 +42,7 @@ fn check_events(events: &str) -> Vec<String> {
 }
 
 /// A running server. It is killed when dropped.
-struct Server {
+pub(crate) struct Server {
     process: Child,
     endpoint: String,
     data_dir: TempDir,
@@ -50,7 +50,7 @@ struct Server {
 }
 
 impl Server {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::start_in(TempDir::new().unwrap(), "0", &[])
     }
 
@@ -74,7 +74,7 @@ impl Server {
         self.endpoint.rsplit(':').next().unwrap()
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = interlingua();
         command.args(["sessions", "--endpoint", &self.endpoint]).args(arguments).env("INTERLINGUA_TOKEN", TOKEN);
         command
@@ -86,7 +86,7 @@ impl Server {
 
     /// Runs a command that must succeed. Returns its output.
     #[track_caller]
-    fn ok(&self, arguments: &[&str]) -> String {
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         let output = self.sessions(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
         stdout(&output)
