@@ -10,6 +10,7 @@ pub mod check;
 pub mod convert;
 mod data_dir;
 mod dialog;
+pub mod health;
 mod mock_args;
 mod output;
 mod printer;
@@ -81,6 +82,7 @@ enum Command {
     Server(server::Args),
     Ui(ui::Args),
     Sessions(sessions::Args),
+    Health(health::Args),
     Store(store::Args),
     Agents(agents::Args),
     Convert(convert::Args),
@@ -104,6 +106,7 @@ impl Cli {
             Command::Server(args) => server::run(args),
             Command::Ui(args) => ui::run(args),
             Command::Sessions(args) => sessions::run(args),
+            Command::Health(args) => health::run(&args),
             Command::Store(args) => store::run(args),
             Command::Agents(args) => agents::run(args),
             Command::Convert(args) => convert::run(&args),

@@ -18,7 +18,8 @@ use interlingua_client::{
 };
 
 use self::follow::Follower;
-use self::server_args::{ServerArgs, client_error};
+pub(crate) use self::server_args::ServerArgs;
+use self::server_args::client_error;
 use crate::Outcome;
 use crate::output::Output;
 use crate::printer::Printer;

@@ -71,7 +71,8 @@ impl StandIn {
         let folder = TempDir::new().unwrap();
         let programs = folder.path().join("programs");
         std::fs::create_dir(&programs).unwrap();
-        write_program(&programs.join(agent), agent, &newest_version(agent));
+        let recording = Transcripts::in_repository().newest(agent, recording).unwrap();
+        write_program(&programs.join(agent), agent, &recording.version);
         let config = LaunchConfig::new(supervisor(), folder.path()).path(&programs);
         let mut options = ReplayOptions::default();
         options.state_file = Some(folder.path().join("state"));
@@ -79,7 +80,7 @@ impl StandIn {
         Self {
             test: TestRuntime::in_folder(folder, drivers(&config, MockDriver::new())),
             agent,
-            recording: find_recording(agent, recording),
+            recording: recording.path,
             options,
             env: vec![(STARTS_VARIABLE.to_owned(), starts)],
             config,
@@ -189,16 +190,6 @@ fn write_program(path: &Path, agent: &str, version: &str) {
     );
     std::fs::write(path, script).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-}
-
-/// The path of a recording of the newest version.
-fn find_recording(agent: &str, scenario: &str) -> PathBuf {
-    Transcripts::in_repository().find(&format!("{agent}/{}/{scenario}", newest_version(agent))).unwrap()
-}
-
-/// The newest version with recordings.
-fn newest_version(agent: &str) -> String {
-    Transcripts::in_repository().newest_version(agent).unwrap()
 }
 
 /// Whether a process runs. A process that has exited and was not reaped has an empty command line.
