@@ -120,8 +120,9 @@ mod tests {
     fn the_sbom_has_what_is_in_the_program() {
         let package = |name: &str| json!({ "id": name, "name": name, "version": "1.0.0", "license": "MIT/Apache-2.0" });
         let edge = |name: &str, kind: Value| json!({ "pkg": name, "dep_kinds": [{ "kind": kind }] });
+        let packages = ["interlingua", "used", "built", "tested"].map(package).to_vec();
         let metadata = json!({
-            "packages": ["interlingua", "used", "built", "tested"].map(package),
+            "packages": packages,
             "resolve": { "nodes": [
                 { "id": "interlingua", "deps": [edge("used", Value::Null), edge("tested", json!("dev"))] },
                 { "id": "used", "deps": [edge("built", json!("build"))] },
