@@ -38,7 +38,8 @@ async fn two_turns_use_one_process() {
 
 #[tokio::test]
 async fn the_first_event_has_the_version_fit() {
-    let stand_in = claude("stream-input-two-turns").with_session().await;
+    // A scenario, because only those are recorded with the pinned version.
+    let stand_in = claude("greeting").with_session().await;
     let events = stand_in.test.events().await;
     let EventData::SessionStarted(started) = &events[0].data else { panic!("{events:#?}") };
     let metadata = serde_json::to_value(&started.metadata).unwrap();
