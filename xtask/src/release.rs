@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     match (&args.task, &args.bump) {
         (Some(Task::Build(args)), _) => archive::run(&repository, args)?,
         (Some(Task::Npm(args)), _) => npm::run(&repository, args)?,
-        (Some(Task::Files), _) => write_files(&repository)?,
+        (Some(Task::Files), _) => write_files(&repository, &version::current(&repository)?)?,
         (None, Some(bump)) => prepare(&repository, bump, args.dry_run)?,
         (None, None) => bail!("expected major, minor, patch or a version"),
     }
@@ -99,7 +99,7 @@ fn prepare(repository: &Repository, bump: &Bump, dry_run: bool) -> Result<()> {
         console::print(format_args!("wrote {}\n", repository.relative(path)));
     }
     if dry_run {
-        write_files(repository)?;
+        write_files(repository, &new)?;
         console::print(format_args!("would commit `release: {new}` and create the tag {tag}\n"));
         return Ok(());
     }
@@ -112,11 +112,10 @@ fn prepare(repository: &Repository, bump: &Bump, dry_run: bool) -> Result<()> {
 }
 
 /// Writes the notes of the release, the SBOM, and the checksums of everything in the folder.
-fn write_files(repository: &Repository) -> Result<()> {
+fn write_files(repository: &Repository, version: &str) -> Result<()> {
     let folder = release_folder(repository)?;
-    let version = version::current(repository)?;
-    let notes = version::release_notes(repository, &version)?;
-    let sbom = sbom::render(repository, &version)?;
+    let notes = version::release_notes(repository, version)?;
+    let sbom = sbom::render(repository, version)?;
     let sbom_path = folder.join(format!("interlingua-{version}.cdx.json"));
     let files = [(folder.join("notes.md"), notes), (sbom_path, sbom), copy_of_installer(repository, &folder)?];
     atomic_write::write_files(files.iter().map(|(path, text)| (path.as_path(), text.as_str())))?;

@@ -1,6 +1,7 @@
-//! Runs the tests, and accepts the snapshots that need no judgement: those of new recordings, and additions to the list
-//! of an agent's generated types.
+//! Runs the tests, and accepts the snapshots that need no judgement: those of new recordings, additions to the list of an
+//! agent's generated types, and undeclared fields that earlier versions of the agent had as well.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -28,10 +29,11 @@ pub(super) fn test_and_accept(repository: &Repository, agent: Agent) -> Result<V
         let (old, new) = (read(&old_path)?, read(&path)?);
         let name = repository.relative(&old_path);
         match first_difference(&old, &new) {
-            Some(difference) if difference.removes || !is_type_list(&old_path, agent) => findings.push(Finding {
-                place: format!("{name}:{}", difference.line),
-                what: "the snapshot differs; review it with `cargo insta review`".to_owned(),
-            }),
+            Some(difference) if difference.removes || !is_expected_addition(&old_path, agent, &old, &new) => findings
+                .push(Finding {
+                    place: format!("{name}:{}", difference.line),
+                    what: "the snapshot differs; review it with `cargo insta review`".to_owned(),
+                }),
             _ => {
                 std::fs::rename(&path, &old_path).with_context(|| format!("cannot replace {name}"))?;
                 console::log(format_args!("accepted {name}"));
@@ -88,9 +90,16 @@ fn find_pending(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a snapshot lists the generated types of the agent.
-fn is_type_list(path: &Path, agent: Agent) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy() == format!("api_{}.snap", agent.id()))
+/// Whether the lines that a snapshot has gained need no judgement.
+fn is_expected_addition(path: &Path, agent: Agent, old: &str, new: &str) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if name != "unknown_fields.snap" {
+        return name == format!("api_{}.snap", agent.id());
+    }
+    // The undeclared fields of a version follow its heading, such as `codex/0.169.0`.
+    let known: BTreeSet<&str> = split_header(old).1.lines().map(str::trim).collect();
+    let is_heading = |line: &str| line.starts_with(&format!("{}/", agent.id()));
+    split_header(new).1.lines().all(|line| is_heading(line) || known.contains(line.trim()))
 }
 
 /// How two states of a snapshot differ.
@@ -143,6 +152,17 @@ mod tests {
         assert_eq!(first_difference(old, old), None);
         assert_eq!(first_difference(old, new), Some(Difference { line: 4, removes: false }));
         assert_eq!(first_difference(new, old).map(|difference| difference.removes), Some(true));
+    }
+
+    #[test]
+    fn only_undeclared_fields_of_earlier_versions_are_expected() {
+        let path = Path::new("snapshots/unknown_fields.snap");
+        let old = "---\n---\ncodex/0.1.0\n  turn\n    extra\n";
+        let expected = |new: &str| is_expected_addition(path, Agent::Codex, old, &format!("{old}{new}"));
+        assert!(expected("codex/0.2.0\n  turn\n    extra\n"));
+        assert!(!expected("codex/0.2.0\n  turn\n    brand_new\n"));
+        assert!(is_expected_addition(Path::new("api_codex.snap"), Agent::Codex, old, old));
+        assert!(!is_expected_addition(Path::new("api_claude.snap"), Agent::Codex, old, old));
     }
 
     #[test]
