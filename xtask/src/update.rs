@@ -153,7 +153,8 @@ impl<'a> Update<'a> {
         let text = std::fs::read_to_string(&path).context("cannot read NOTICE")?;
         let source = SourceFile::read(&self.repository.agent_schemas(self.args.agent.id()).join("source.toml"))?;
         let described = source.described_agent.clone();
-        let new = notice::with_versions(&text, source.pins.into_iter().chain(described));
+        let packages: Vec<_> = source.pins.into_iter().chain(described).collect();
+        let new = notice::with_versions(&text, recipe(self.args.agent).main_package().name, &packages);
         if new != text {
             atomic_write::write_files([(path.as_path(), new.as_str())])?;
             console::log(format_args!("wrote NOTICE"));
