@@ -193,7 +193,7 @@ fn write_program(path: &Path, agent: &str, version: &str) {
 }
 
 /// Whether a process runs. A process that has exited and was not reaped has an empty command line.
-fn is_alive(process: Pid) -> bool {
+pub(crate) fn is_alive(process: Pid) -> bool {
     let command = std::fs::read(format!("/proc/{}/cmdline", process.as_raw_nonzero()));
     command.is_ok_and(|command| !command.is_empty())
 }
