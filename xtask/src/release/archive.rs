@@ -1,5 +1,6 @@
 //! The program for one target, packed, and the checksums of a release.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -62,13 +63,15 @@ pub(super) fn checksums(folder: &Path, except: &str) -> Result<String> {
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
     paths.retain(|path| path.file_name().is_some_and(|name| name != except));
     paths.sort();
-    let lines = paths.iter().map(|path| {
-        let content = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let digest: String = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(format!("{digest}  {name}\n"))
-    });
-    lines.collect()
+    let mut sums = String::new();
+    for path in paths {
+        let content = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        for byte in Sha256::digest(&content) {
+            let _ = write!(sums, "{byte:02x}");
+        }
+        let _ = writeln!(sums, "  {}", path.file_name().unwrap_or_default().to_string_lossy());
+    }
+    Ok(sums)
 }
 
 #[cfg(test)]

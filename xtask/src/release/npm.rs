@@ -82,12 +82,11 @@ pub(super) struct Args {
 pub(super) fn run(repository: &Repository, args: &Args) -> Result<()> {
     let version = version::current(repository)?;
     let staging = tempfile::tempdir().context("cannot create a temporary folder")?;
-    let programs = match &args.binaries {
-        Some(folder) => unpack_programs(repository, folder, &version, staging.path())?,
-        None => {
-            let built = repository.root().join("target/debug/interlingua");
-            vec![(Platform::host()?, args.program.clone().unwrap_or(built))]
-        }
+    let programs = if let Some(folder) = &args.binaries {
+        unpack_programs(repository, folder, &version, staging.path())?
+    } else {
+        let built = repository.root().join("target/debug/interlingua");
+        vec![(Platform::host()?, args.program.clone().unwrap_or(built))]
     };
     let output = match &args.output {
         Some(folder) => folder.clone(),

@@ -1,4 +1,4 @@
-//! The software bill of materials: every crate in the program, as CycloneDX 1.5.
+//! The software bill of materials: every crate in the program, in the format `CycloneDX` 1.5.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
