@@ -45,11 +45,11 @@ fn table_row(session: &SessionInfo) -> [String; 7] {
 /// The oldest open request and the number of further ones, or the values that are missing.
 fn waits_for(session: &SessionInfo) -> String {
     let Some(oldest) = session.pending.first() else { return session.secrets_missing.join(", ") };
-    let mut text = truncate(&sanitize(request_text(oldest)).replace('\n', " "), MAX_REQUEST_CHARS);
-    if session.pending.len() > 1 {
-        text.push_str(&format!(" (+{})", session.pending.len() - 1));
+    let text = truncate(&sanitize(request_text(oldest)).replace('\n', " "), MAX_REQUEST_CHARS);
+    match session.pending.len() {
+        1 => text,
+        count => format!("{text} (+{})", count - 1),
     }
-    text
 }
 
 #[cfg(test)]
