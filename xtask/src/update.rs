@@ -24,7 +24,7 @@ use crate::pins::{self, VersionRequest};
 use crate::recipes::recipe;
 use crate::repository::Repository;
 use crate::source_toml::SourceFile;
-use crate::{atomic_write, console};
+use crate::{atomic_write, console, refresh};
 
 /// The update could not be carried out, for example without a network. That is not drift.
 const EXIT_NOT_DONE: u8 = 2;
@@ -120,6 +120,9 @@ impl<'a> Update<'a> {
     /// Reports what the version would change. Writes only the report.
     fn check(&self) -> Result<ExitCode> {
         let drift = self.run_task(&["refresh-schemas", self.args.agent.id(), "--version", &self.version, "--check"])?;
+        if !drift.succeeded && !drift.text.contains(refresh::STALE) {
+            return Ok(ExitCode::from(EXIT_NOT_DONE));
+        }
         self.write_report(&drift.text, &[])?;
         Ok(if drift.succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
