@@ -6,6 +6,8 @@
 //!   network, so it is run by hand and never in CI.
 //! * `drift` compares two states of the folder and classifies the changes.
 //!
+//! `update` moves an agent to another version: it runs these and the other tasks that follow from it.
+//!
 //! The other tasks run programs of other crates: `record` plays the scenarios on the real agents and records them,
 //! `live` tests the real agents behind the server, `inspector` builds the web UI, `generate` writes the generated files
 //! (JSON Schemas and pages about the recordings), `bench` measures decoding and conversion, `bench-server` the server, `fuzz`
@@ -36,10 +38,12 @@ mod progress;
 mod recipes;
 mod record;
 mod refresh;
+mod release;
 mod repository;
 mod schema_json;
 mod source_toml;
 mod text_diff;
+mod update;
 
 use std::process::ExitCode;
 
@@ -51,6 +55,8 @@ use clap::Parser;
 enum Task {
     RefreshSchemas(refresh::Args),
     Drift(drift::Args),
+    Update(update::Args),
+    Release(release::Args),
     Generate(generate::Args),
     Coverage(generate::CoverageArgs),
     Bench(bench::Args),
@@ -66,6 +72,8 @@ fn main() -> ExitCode {
     let outcome = match Task::parse() {
         Task::RefreshSchemas(args) => refresh::run(&args),
         Task::Drift(args) => drift::run(&args),
+        Task::Update(args) => update::run(&args),
+        Task::Release(args) => release::run(&args),
         Task::Generate(args) => generate::run(&args),
         Task::Coverage(args) => generate::run_coverage(&args),
         Task::Bench(args) => bench::run(&args),

@@ -95,7 +95,8 @@ impl Npm {
         if text.trim().is_empty() {
             return Ok(None);
         }
-        serde_json::from_str(&text).map(Some).with_context(|| format!("npm {subcommand}: the output is not JSON"))
+        let value = serde_json::from_str(&text).with_context(|| format!("npm {subcommand}: the output is not JSON"))?;
+        Ok(Some(unwrap_single(value)))
     }
 
     /// Installs the dependencies in `folder/package.json` into `folder`, without running scripts of packages.
@@ -159,6 +160,14 @@ impl Npm {
     }
 }
 
+/// The element of a list with one element. Since npm 12, `npm view` prints a list where it printed its only element.
+fn unwrap_single(value: Value) -> Value {
+    match value {
+        Value::Array(mut list) if list.len() == 1 => list.swap_remove(0),
+        other => other,
+    }
+}
+
 /// Parses the error output of npm.
 fn parse_error(stderr: &str, subcommand: &str, subject: &str) -> NpmError {
     let lines = || {
@@ -214,6 +223,13 @@ mod tests {
         assert_eq!(parse_error(stderr, "install", "a@1"), NpmError::Unreachable("EAI_AGAIN".to_owned()));
         let old = "npm ERR! code ECONNREFUSED\n";
         assert_eq!(parse_error(old, "install", "a@1"), NpmError::Unreachable("ECONNREFUSED".to_owned()));
+    }
+
+    #[test]
+    fn a_list_of_one_element_stands_for_the_element() {
+        assert_eq!(unwrap_single(serde_json::json!(["1.2.3"])), "1.2.3");
+        assert_eq!(unwrap_single(serde_json::json!("1.2.3")), "1.2.3");
+        assert_eq!(unwrap_single(serde_json::json!(["1", "2"])), serde_json::json!(["1", "2"]));
     }
 
     #[test]

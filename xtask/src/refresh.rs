@@ -22,6 +22,8 @@ use crate::repository::Repository;
 use crate::source_toml::{Provenance, SourceFile};
 use crate::{atomic_write, console, schema_json, text_diff};
 
+/// What `--check` prints if an update would change something.
+pub(crate) const STALE: &str = "agent-schemas/ differs from the pulled schemas";
 /// Number of diff lines that `--check` prints per file.
 const MAX_DIFF_LINES: usize = 60;
 /// Number of notes that are printed per extraction.
@@ -133,10 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         console::log(format_args!("error: {reason} (unchanged: {})", agents.join(", ")));
     }
     if !stale.is_empty() {
-        console::print(format_args!(
-            "agent-schemas/ differs from the pulled schemas; to update it, run: {}\n",
-            refresh_command(&stale, request)
-        ));
+        console::print(format_args!("{STALE}; to update it, run: {}\n", refresh_command(&stale, request)));
     }
     Ok(if stale.is_empty() && failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

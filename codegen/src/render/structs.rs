@@ -89,6 +89,8 @@ fn render_struct(mut item: ItemStruct, structure: &Struct, is_sent: bool, doc: O
         let null = declared.filter(|field| field.nullable && !field.required).map(|_| quote!(| null));
         keys.extend(quote!(#ident = #key #null));
     }
+    // Readers must not break when a later schema adds a field. A sent struct may: its constructor names what is required.
+    let openness = (!is_sent).then(|| quote!(#[non_exhaustive]));
     let constructor = is_sent.then(|| quote!(new (#parameters)));
     let tag = structure.tag.as_ref().map(|(key, value)| quote!(#key = #value));
     let keys_with = |is_listed: fn(&&Field) -> bool| -> Vec<&String> {
@@ -104,6 +106,7 @@ fn render_struct(mut item: ItemStruct, structure: &Struct, is_sent: bool, doc: O
     quote! {
         #doc
         #[derive(Debug, Clone, Default, PartialEq)]
+        #openness
         pub struct #name { #fields }
         runtime::impl_object! { #name (#tag) [#(#required)* #expected #well_typed] { #keys } #constructor }
     }

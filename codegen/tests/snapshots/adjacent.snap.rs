@@ -5,6 +5,7 @@ use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Input {
     pub id: String,
     pub text: Option<String>,
@@ -337,6 +338,7 @@ impl ::serde::Serialize for RequestId {
     }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Turn {
     pub id: String,
 }
@@ -344,6 +346,7 @@ runtime::impl_object! {
     Turn() ["id"] { id = "id" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct TurnInterruptRequest {
     /// JSON key: `turnId`.
     pub turn_id: Option<String>,
@@ -352,6 +355,7 @@ runtime::impl_object! {
     TurnInterruptRequest() [] { turn_id = "turnId" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct TurnStartParams {
     pub input: Option<Vec<Input>>,
     /// JSON key: `threadId`.
@@ -361,6 +365,7 @@ runtime::impl_object! {
     TurnStartParams() [] { input = "input" thread_id = "threadId" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct TurnStarted {
     pub turn: Option<Turn>,
 }

@@ -6,6 +6,7 @@ use ::serde_json::Number;
 use ::std::collections::BTreeMap;
 /// Tagged with `"kind": "failed"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct FailedOutcome {
     /// JSON key: `durationMs`.
     pub duration_ms: Option<i64>,
@@ -15,6 +16,7 @@ runtime::impl_object! {
     FailedOutcome("kind" = "failed") [] { duration_ms = "durationMs" reason = "reason" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Job {
     pub id: Option<String>,
     pub outcome: Option<Outcome>,
@@ -29,6 +31,7 @@ runtime::open_enum! {
 }
 /// Tagged with `"kind": "ok"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct OkOutcome {
     /// JSON key: `durationMs`.
     pub duration_ms: Option<i64>,
@@ -98,6 +101,7 @@ impl ::serde::Serialize for Outcome {
     }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Owner {
     pub name: Option<String>,
 }

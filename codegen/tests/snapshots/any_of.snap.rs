@@ -6,6 +6,7 @@ use ::serde_json::Number;
 use ::std::collections::BTreeMap;
 /// Tagged with `"type": "audio.start"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct AudioStartMessageContentItem {
     pub rate: Option<i64>,
 }
@@ -14,11 +15,13 @@ runtime::impl_object! {
 }
 /// Tagged with `"type": "audio.stop"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct AudioStopMessageContentItem {}
 runtime::impl_object! {
     AudioStopMessageContentItem("type" = "audio.stop") [] {}
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Message {
     pub content: Option<Vec<MessageContentItem>>,
     pub role: Option<String>,
@@ -101,6 +104,7 @@ impl ::serde::Serialize for MessageContentItem {
 }
 /// Tagged with `"type": "image"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Picture {
     pub url: Option<String>,
 }
@@ -109,6 +113,7 @@ runtime::impl_object! {
 }
 /// Tagged with `"type": "text"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct TextMessageContentItem {
     pub text: Option<String>,
 }

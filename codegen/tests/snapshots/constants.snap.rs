@@ -5,6 +5,7 @@ use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Hello {
     pub jsonrpc: Option<HelloJsonrpc>,
     pub mixed: Option<HelloMixed>,

@@ -5,6 +5,7 @@ use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Drawing {
     pub never: Option<Json>,
     pub points: Option<BTreeMap<String, Point>>,
@@ -13,6 +14,7 @@ runtime::impl_object! {
     Drawing() [] { never = "never" points = "points" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Point {
     pub at: Option<Vec<Json>>,
     pub shape: Option<Shape>,

@@ -6,6 +6,7 @@ use ::serde_json::Number;
 use ::std::collections::BTreeMap;
 /// Tagged with `"kind": "circle"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct CircleShape {
     pub radius: Option<Number>,
 }
@@ -13,6 +14,7 @@ runtime::impl_object! {
     CircleShape("kind" = "circle") [] { radius = "radius" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Drawing {
     pub extra: Option<Json>,
     pub labels: Option<Vec<String>>,
@@ -86,6 +88,7 @@ impl ::serde::Serialize for Shape {
 }
 /// Tagged with `"kind": "square"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct SquareShape {
     pub side: Option<Number>,
 }

@@ -6,12 +6,14 @@ use ::serde_json::Number;
 use ::std::collections::BTreeMap;
 /// Tagged with `"type": "busy"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct BusyStatus {}
 runtime::impl_object! {
     BusyStatus("type" = "busy") [] {}
 }
 /// Tagged with `"type": "idle"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct IdleStatus {}
 runtime::impl_object! {
     IdleStatus("type" = "idle") [] {}
@@ -33,6 +35,7 @@ runtime::impl_object! {
     PromptQuery() [] { directory = "directory" trace = "trace" } new(directory text,)
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Session {
     pub id: String,
     pub title: Option<String>,

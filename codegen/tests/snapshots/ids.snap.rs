@@ -6,6 +6,7 @@ use ::serde_json::Number;
 use ::std::collections::BTreeMap;
 /// Tagged with `"type": "command"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct CommandItem {
     /// JSON key: `exitCode`.
     pub exit_code: Option<i64>,
@@ -82,6 +83,7 @@ impl ::serde::Serialize for Item {
 }
 /// Tagged with `"type": "message"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct MessageItem {
     pub id: String,
     pub text: Option<String>,
@@ -90,6 +92,7 @@ runtime::impl_object! {
     MessageItem("type" = "message") ["id"] { id = "id" text = "text" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Turn {
     pub first: Option<Item>,
     pub id: String,

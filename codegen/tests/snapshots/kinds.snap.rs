@@ -167,6 +167,7 @@ impl ::serde::Serialize for ContentObject {
     }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Message {
     pub anything: Option<MessageAnything>,
     pub content: Option<Content>,
@@ -261,6 +262,7 @@ runtime::open_enum! {
 }
 /// Tagged with `"type": "result"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ResultBlock {
     pub content: Option<Content>,
 }
@@ -269,6 +271,7 @@ runtime::impl_object! {
 }
 /// Tagged with `"type": "result"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ResultContentObject {
     pub content: Option<Content>,
 }
@@ -277,6 +280,7 @@ runtime::impl_object! {
 }
 /// Tagged with `"type": "text"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct TextBlock {
     pub text: Option<String>,
 }
@@ -285,6 +289,7 @@ runtime::impl_object! {
 }
 /// Tagged with `"type": "text"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct TextContentObject {
     pub text: Option<String>,
 }

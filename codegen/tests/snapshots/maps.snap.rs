@@ -5,6 +5,7 @@ use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Server {
     pub id: String,
     pub port: Option<i64>,
@@ -13,6 +14,7 @@ runtime::impl_object! {
     Server() ["id"] { id = "id" port = "port" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Settings {
     pub bare: Option<Json>,
     pub empty: Option<SettingsEmpty>,
@@ -26,6 +28,7 @@ runtime::impl_object! {
     "nested" servers = "servers" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct SettingsEmpty {}
 runtime::impl_object! {
     SettingsEmpty() [] {}

@@ -6,12 +6,14 @@ use ::serde_json::Number;
 use ::std::collections::BTreeMap;
 /// Tagged with `"type": "a_b"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Ab2Union {}
 runtime::impl_object! {
     Ab2Union("type" = "a_b") [] {}
 }
 /// Tagged with `"type": "a.b"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct AbUnion {}
 runtime::impl_object! {
     AbUnion("type" = "a.b") [] {}
@@ -159,6 +161,7 @@ impl ::serde::Serialize for CommandEnvelope {
     }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Default2 {
     pub x: Option<String>,
 }
@@ -166,6 +169,7 @@ runtime::impl_object! {
     Default2() [] { x = "x" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Everything {
     pub a: Option<FooBar>,
     pub b: Option<FooBar2>,
@@ -193,6 +197,7 @@ runtime::impl_object! {
     type_ = "type" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct EverythingState {
     pub y: Option<String>,
 }
@@ -200,6 +205,7 @@ runtime::impl_object! {
     EverythingState() [] { y = "y" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct EverythingState2 {
     pub x: Option<String>,
 }
@@ -207,6 +213,7 @@ runtime::impl_object! {
     EverythingState2() [] { x = "x" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct FooBar {
     pub x: Option<String>,
 }
@@ -214,6 +221,7 @@ runtime::impl_object! {
     FooBar() [] { x = "x" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct FooBar2 {
     pub y: Option<EverythingState>,
 }
@@ -224,6 +232,7 @@ runtime::open_enum! {
     From2 { Here = "here", There = "there", }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct GoCommand {
     pub x: Option<String>,
 }
@@ -231,6 +240,7 @@ runtime::impl_object! {
     GoCommand() [] { x = "x" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Json2 {
     pub x: Option<String>,
 }
@@ -238,6 +248,7 @@ runtime::impl_object! {
     Json2() [] { x = "x" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Option2 {
     pub x: Option<String>,
 }
@@ -245,6 +256,7 @@ runtime::impl_object! {
     Option2() [] { x = "x" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Result2 {
     pub x: Option<String>,
 }
@@ -252,6 +264,7 @@ runtime::impl_object! {
     Result2() [] { x = "x" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct String2 {
     pub x: Option<String>,
 }
@@ -327,6 +340,7 @@ impl ::serde::Serialize for Union {
 }
 /// Tagged with `"type": "unknown"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Unknown2Union {}
 runtime::impl_object! {
     Unknown2Union("type" = "unknown") [] {}

@@ -5,6 +5,7 @@ use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Config {
     pub x: Option<String>,
 }
@@ -73,6 +74,7 @@ impl ::serde::Serialize for Message {
     }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Paragraph {
     pub text: Option<String>,
 }
@@ -81,6 +83,7 @@ runtime::impl_object! {
 }
 /// Tagged with `"type": "http_retry"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Retry {
     pub config: Option<Config>,
 }
@@ -89,6 +92,7 @@ runtime::impl_object! {
 }
 /// Tagged with `"type": "user"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct UserMessage {
     pub content: Option<Vec<Paragraph>>,
 }

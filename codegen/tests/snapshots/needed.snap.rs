@@ -6,6 +6,7 @@ use ::serde_json::Number;
 use ::std::collections::BTreeMap;
 /// Tagged with `"type": "completed"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct CompletedEvent {
     pub item: Option<Item>,
     pub note: Option<String>,
@@ -109,6 +110,7 @@ impl ::serde::Serialize for EventContent {
     }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Item {
     pub code: Option<i64>,
     pub detail: Option<String>,
@@ -125,6 +127,7 @@ runtime::open_enum! {
 }
 /// Tagged with `"type": "listed"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ListedEvent {
     pub content: Option<EventContent>,
     pub items: Option<Vec<Item>>,

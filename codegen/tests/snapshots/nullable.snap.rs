@@ -5,6 +5,7 @@ use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Address {
     pub street: Option<String>,
 }
@@ -12,6 +13,7 @@ runtime::impl_object! {
     Address() [] { street = "street" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Profile {
     /// JSON key: `byDefinition`.
     pub by_definition: Option<Address>,

@@ -67,6 +67,7 @@ impl ::serde::Serialize for Event {
 }
 /// Tagged with `"type": "part.updated"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct EventPartUpdated {
     pub properties: Option<EventPartUpdatedProperties>,
 }
@@ -74,6 +75,7 @@ runtime::impl_object! {
     EventPartUpdated("type" = "part.updated") [] { properties = "properties" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct EventPartUpdatedProperties {
     pub part: Option<Part>,
 }
@@ -82,6 +84,7 @@ runtime::impl_object! {
 }
 /// Tagged with `"type": "session.idle"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct EventSessionIdle {
     pub properties: Option<EventSessionIdleProperties>,
 }
@@ -89,6 +92,7 @@ runtime::impl_object! {
     EventSessionIdle("type" = "session.idle") [] { properties = "properties" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct EventSessionIdleProperties {
     /// JSON key: `sessionID`.
     pub session_id: Option<String>,
@@ -98,6 +102,7 @@ runtime::impl_object! {
 }
 /// Tagged with `"type": "file"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct FilePart {
     pub size: Option<i64>,
 }
@@ -166,6 +171,7 @@ impl ::serde::Serialize for Part {
     }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct PromptBody {
     /// JSON key: `noReply`.
     pub no_reply: Option<bool>,
@@ -175,6 +181,7 @@ runtime::impl_object! {
     PromptBody() [] { no_reply = "noReply" parts = "parts" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Session {
     pub id: String,
 }
@@ -183,6 +190,7 @@ runtime::impl_object! {
 }
 /// Tagged with `"type": "text"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct TextPart {
     pub text: Option<String>,
 }

@@ -10,6 +10,7 @@ runtime::open_enum! {
     "Self", Done = "done", }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Vote {
     pub mode: Option<VoteMode>,
     pub model: Option<VoteModel>,

@@ -6,6 +6,7 @@ use ::serde_json::Number;
 use ::std::collections::BTreeMap;
 /// Tagged with `"op": "all"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct AllFilter {
     pub inner: Option<Vec<Filter>>,
 }
@@ -53,6 +54,7 @@ impl ::serde::Serialize for Any {
     }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct AnyObject {
     pub of: Option<Any>,
 }
@@ -128,6 +130,7 @@ impl ::serde::Serialize for Filter {
 }
 /// Tagged with `"op": "is"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct IsFilter {
     pub text: Option<String>,
 }
@@ -136,6 +139,7 @@ runtime::impl_object! {
 }
 /// Tagged with `"op": "not"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct NotFilter {
     pub inner: Option<Filter>,
 }
@@ -143,6 +147,7 @@ runtime::impl_object! {
     NotFilter("op" = "not") [] { inner = "inner" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Tree {
     /// JSON key: `byName`.
     pub by_name: Option<BTreeMap<String, Tree>>,

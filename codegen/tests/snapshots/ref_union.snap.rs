@@ -68,6 +68,7 @@ impl ::serde::Serialize for Event {
 }
 /// Tagged with `"type": "finished"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Finished {
     pub cost: Option<Number>,
     pub last: Option<Part>,
@@ -77,6 +78,7 @@ runtime::impl_object! {
     Finished("type" = "finished") [] { cost = "cost" last = "last" result = "result" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Part {
     pub bytes: Option<u64>,
     pub text: Option<String>,
@@ -88,6 +90,7 @@ runtime::impl_object! {
 ///
 /// Tagged with `"type": "started"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Started {
     /// Seconds since the epoch.
     pub at: Option<i64>,

@@ -5,6 +5,7 @@ use ::serde_json::Number;
 #[allow(unused_imports)]
 use ::std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ModelListResponse {
     pub models: Option<Vec<String>>,
 }
@@ -144,6 +145,7 @@ impl ::serde::Serialize for RequestEnvelope {
     }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Thread {
     pub id: String,
 }
@@ -151,6 +153,7 @@ runtime::impl_object! {
     Thread() ["id"] { id = "id" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ThreadStartResponse {
     pub thread: Option<Thread>,
 }

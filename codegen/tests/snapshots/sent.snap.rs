@@ -138,6 +138,7 @@ impl ::serde::Serialize for AgentRequestEnvelope {
     }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ApproveParams {
     pub command: Option<String>,
 }
@@ -157,6 +158,7 @@ runtime::open_enum! {
     ApproveResponseDecision { Yes = "yes", No = "no", }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct AskAgentRequest {
     pub question: Option<String>,
 }
@@ -427,6 +429,7 @@ runtime::impl_object! {
     thread id,)
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct TurnStartResponse {
     pub turn: Option<String>,
 }
@@ -434,6 +437,7 @@ runtime::impl_object! {
     TurnStartResponse() [] { turn = "turn" }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Unused {
     pub flag: Option<bool>,
 }

@@ -6,6 +6,7 @@ use ::serde_json::Number;
 use ::std::collections::BTreeMap;
 /// Tagged with `"type": "note"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct NoteStep {
     pub author: Option<String>,
     pub text: Option<String>,
@@ -79,6 +80,7 @@ impl ::serde::Serialize for Step {
     }
 }
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct StepStep {
     pub at: Option<i64>,
     /// JSON key: `type`.

@@ -6,6 +6,7 @@ use ::serde_json::Number;
 use ::std::collections::BTreeMap;
 /// Tagged with `"type": "assistant"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Assistant {
     pub text: Option<String>,
 }
@@ -14,6 +15,7 @@ runtime::impl_object! {
 }
 /// Tagged with `"type": "result"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Failure {
     pub errors: Option<Vec<String>>,
     pub subtype: Option<FailureSubtype>,
@@ -27,6 +29,7 @@ runtime::open_enum! {
 }
 /// Tagged with `"type": "system"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Init {
     pub subtype: Option<InitSubtype>,
     pub tools: Option<Vec<String>>,
@@ -159,6 +162,7 @@ impl ::serde::Serialize for Line {
 }
 /// Tagged with `"type": "system"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Status {
     pub status: Option<String>,
     pub subtype: Option<StatusSubtype>,
@@ -171,6 +175,7 @@ runtime::open_enum! {
 }
 /// Tagged with `"type": "result"` in JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Success {
     pub result: Option<String>,
     pub subtype: Option<SuccessSubtype>,

@@ -43,6 +43,9 @@ pub(crate) fn resolve_agent<R: BufRead>(
     given: Option<Agent>,
 ) -> anyhow::Result<Agent> {
     if let Some(agent) = given {
+        if let Some(line) = reader.peek(1).with_context(|| format!("cannot read {file}"))?.next() {
+            refuse_history(file, &line)?;
+        }
         return Ok(agent);
     }
     if let Some(id) = reader.header().and_then(|header| header.agent.as_deref()) {
@@ -62,6 +65,7 @@ pub(crate) fn resolve_agent<R: BufRead>(
         if is_universal_event(&line) {
             bail!("{file} is already a universal event stream; use `interlingua check` or `interlingua show` on it");
         }
+        refuse_history(file, &line)?;
         if let Some(agent) = detect_agent(&line) {
             return Ok(agent);
         }
@@ -70,6 +74,32 @@ pub(crate) fn resolve_agent<R: BufRead>(
         bail!("cannot detect the agent of {file}, because it is empty or not text; set it with --agent {ids}");
     }
     bail!("cannot detect the agent of {file}; set it with --agent {ids}")
+}
+
+/// Fails for a line of the files in which Claude Code and Codex keep their sessions. They are no log of the wire.
+fn refuse_history(file: &str, line: &str) -> anyhow::Result<()> {
+    match history_agent(line) {
+        Some(agent) => bail!(
+            "{file} is a session file that {} keeps on disk; expected what it prints, or a wirelog",
+            agent.descriptor().display_name
+        ),
+        None => Ok(()),
+    }
+}
+
+/// The agent whose session file contains this line.
+fn history_agent(line: &str) -> Option<Agent> {
+    let line: serde_json::Value = serde_json::from_str(line).ok()?;
+    let has = |key: &str| line.get(key).is_some();
+    if !has("type") || has("session_id") {
+        None
+    } else if has("sessionId") || has("leafUuid") {
+        Some(Agent::Claude)
+    } else if has("timestamp") && has("payload") {
+        Some(Agent::Codex)
+    } else {
+        None
+    }
 }
 
 /// Whether a line is a universal event.

@@ -11,7 +11,9 @@ pub mod audit;
 pub mod check;
 pub mod convert;
 mod data_dir;
+mod dialog;
 mod duration;
+pub mod health;
 pub mod history;
 mod mock_args;
 mod output;
@@ -63,7 +65,7 @@ A log is a wirelog (a recording with a header line) or the plain output of an ag
 standard input.
 
 Examples:
-  interlingua run mock hello
+  interlingua run mock example
   interlingua ui
   interlingua server --no-token
   claude -p hi --output-format stream-json --verbose | interlingua show -
@@ -87,6 +89,7 @@ enum Command {
     Ui(ui::Args),
     Acp(acp::Args),
     Sessions(sessions::Args),
+    Health(health::Args),
     Store(store::Args),
     Tokens(tokens::Args),
     Agents(agents::Args),
@@ -114,6 +117,7 @@ impl Cli {
             Command::Ui(args) => ui::run(args),
             Command::Acp(args) => acp::run(args),
             Command::Sessions(args) => sessions::run(args),
+            Command::Health(args) => health::run(&args),
             Command::Store(args) => store::run(args),
             Command::Tokens(args) => tokens::run(args),
             Command::Agents(args) => agents::run(args),

@@ -19,6 +19,11 @@ impl Output {
         let writer: Box<dyn Write> = Box::new(writer);
         Self(Rc::new(RefCell::new(BufWriter::with_capacity(1 << 16, writer))))
     }
+
+    /// Whether something was written that is not visible yet.
+    pub(crate) fn has_unflushed(&self) -> bool {
+        !self.0.borrow().buffer().is_empty()
+    }
 }
 
 impl Write for Output {

@@ -27,23 +27,51 @@ impl Printer {
         Self::Transcript(Box::new(transcript), output)
     }
 
+    pub(crate) fn is_transcript(&self) -> bool {
+        matches!(self, Self::Transcript(..))
+    }
+
+    /// Shows the id of each request in a transcript. JSON has them anyway.
+    pub(crate) fn show_request_ids(&mut self) {
+        if let Self::Transcript(transcript, _) = self {
+            transcript.show_request_ids();
+        }
+    }
+
+    /// Notes that a prompt has shown a request, so that the transcript need not repeat what was asked.
+    pub(crate) fn note_request(&mut self, id: &str) {
+        if let Self::Transcript(transcript, _) = self {
+            transcript.note_request(id);
+        }
+    }
+
+    /// Prints an event at once.
     pub(crate) fn print(&mut self, event: &UniversalEvent) -> io::Result<()> {
+        self.write(event)?;
+        self.flush()
+    }
+
+    /// Writes an event to the output, which [`Self::flush`] makes visible.
+    pub(crate) fn write(&mut self, event: &UniversalEvent) -> io::Result<()> {
         match self {
             Self::Json(output, line) => {
                 line.clear();
                 event.write_json(line)?;
                 line.push(b'\n');
-                output.write_all(line)?;
+                output.write_all(line)
             }
-            Self::Transcript(transcript, _) => transcript.write_event(event)?,
+            Self::Transcript(transcript, _) => transcript.write_event(event),
         }
-        self.flush()
+    }
+
+    pub(crate) fn has_unflushed_output(&self) -> bool {
+        let (Self::Json(output, _) | Self::Transcript(_, output)) = self;
+        output.has_unflushed()
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Json(output, _) | Self::Transcript(_, output) => output.flush(),
-        }
+        let (Self::Json(output, _) | Self::Transcript(_, output)) = self;
+        output.flush()
     }
 
     /// Prints the summary at the end of a transcript.

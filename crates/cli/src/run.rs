@@ -1,6 +1,6 @@
 //! `interlingua run`: one turn with an agent in this terminal.
 
-mod ask;
+mod login;
 mod turn;
 
 use std::io::Read as _;
@@ -18,18 +18,32 @@ use crate::data_dir::{launch_config, resolve_data_dir};
 use crate::mock_args::MockArgs;
 use crate::session_args::SessionArgs;
 
+/// Id of the mock agent.
+const MOCK_AGENT: &str = "mock";
+
+/// The message to the mock agent that most people try first.
+const EXAMPLE: &str = "example";
+
+/// Printed after [`EXAMPLE`].
+const NEXT_STEPS: &str = "
+Next: interlingua agents list                     which agents are installed
+      interlingua agents install codex            install one
+      interlingua run codex \"explain this code\"   the same with a real agent
+      interlingua ui                              sessions of any agent in a browser
+";
+
 /// Run one turn with an agent and show it live.
 ///
-/// The mock agent needs no setup; other agents must be installed and signed in. The session is stored in a temporary directory; use --data-dir and --session to continue it
-/// later. Permission requests and questions are asked in this terminal. Without a terminal, permissions are denied and
-/// questions are rejected.
+/// The mock agent needs no setup; other agents must be installed and signed in. The session is stored in a temporary
+/// directory; use --data-dir and --session to continue it later. Permission requests and questions are asked in this
+/// terminal. Without a terminal, permissions are denied and questions are rejected.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exit codes: 0 the turn completed, 1 it failed or was interrupted, 2 error.
 Ctrl-C interrupts the turn; a second Ctrl-C ends the program.
 
 Examples:
-  interlingua run mock hello
+  interlingua run mock example
   interlingua run mock demo
   interlingua run mock permission --reply once --json | interlingua check -
   interlingua run mock 'echo one' --data-dir /tmp/i --session s1
@@ -91,6 +105,16 @@ impl Reply {
     }
 }
 
+impl From<Reply> for interlingua_runtime::PermissionReply {
+    fn from(reply: Reply) -> Self {
+        match reply {
+            Reply::Once => Self::Once,
+            Reply::Always => Self::Always,
+            Reply::Reject => Self::Reject,
+        }
+    }
+}
+
 impl From<Reply> for interlingua_client::PermissionAnswer {
     fn from(reply: Reply) -> Self {
         match reply {
@@ -116,6 +140,9 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     // Agents are installed in the default data directory, even if the session is stored elsewhere.
     let launch = launch_config(&resolve_data_dir(None).unwrap_or_else(|_| data_dir.to_owned()))?;
     let agents = drivers(&launch, args.mock.driver()?);
+    if let Some(agent) = agents.iter().map(|driver| driver.status()).find(|status| status.id == args.agent) {
+        login::check_login(&agent, args.create.environment()?.keys().map(String::as_str))?;
+    }
     let tokio =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the async runtime")?;
     let outcome = tokio.block_on(async {
@@ -128,7 +155,11 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         let turn = TurnRunner { runtime: &runtime, store: &store, id: &id, args };
         let shown = turn.run(sent).await;
         runtime.shutdown().await;
-        turn.finish(shown?).await
+        let outcome = turn.finish(shown?).await?;
+        if args.agent == MOCK_AGENT && args.message == EXAMPLE && !args.json {
+            eprint!("{NEXT_STEPS}");
+        }
+        anyhow::Ok(outcome)
     });
     // After an interrupt, a thread may still wait for an answer from the terminal. It must not block the exit.
     tokio.shutdown_background();

@@ -20,7 +20,9 @@ use interlingua_client::{
     AttachedFile, Client, ClientError, CreateSessionRequest, EventQuery, MessageRequest, TurnQuery,
 };
 
-use self::server_args::{ServerArgs, client_error};
+use self::follow::Follower;
+pub(crate) use self::server_args::ServerArgs;
+use self::server_args::client_error;
 use crate::Outcome;
 use crate::output::Output;
 use crate::printer::Printer;
@@ -135,7 +137,7 @@ Examples:
         /// File to attach, on the server's machine; can be repeated
         #[arg(long, value_name = "FILE")]
         attach: Vec<PathBuf>,
-        /// Show the turn until it ends; exit code 1 if it did not complete
+        /// Show the turn until it ends, and ask what the agent asks; exit code 1 if it did not complete
         #[arg(long)]
         follow: bool,
         /// With --follow, show the complete output of tools
@@ -164,10 +166,10 @@ Examples:
         #[arg(long)]
         full: bool,
     },
-    /// Follow a session until it ends, or all sessions; reconnects when the connection breaks
+    /// Follow a session until it ends, and answer what its agent asks; or follow all sessions
     ///
-    /// A session is shown from its start. With --all, the events to come of every session are shown over one connection,
-    /// one line for each event that says something, until the command is stopped (Ctrl-C).
+    /// A session is shown from its start, and reconnects when the connection breaks. With --all, the events to come of every
+    /// session are shown over one connection, one line for each event that says something, until the command is stopped (Ctrl-C).
     #[command(after_help = "\
 Examples:
   interlingua sessions tail s1 --json
@@ -250,7 +252,7 @@ Example:
     },
     /// Answer a permission request
     #[command(after_help = "\
-The id is the `permission_id` of a `permission.requested` event (see `interlingua sessions events ID --json`).
+The id is in brackets behind the request in `sessions tail`, `events` and `show`.
 
 Example:
   interlingua sessions reply-permission s1 PERMISSION_ID once")]
@@ -267,7 +269,7 @@ Example:
     },
     /// Answer or reject a question
     #[command(after_help = "\
-The id is the `question_id` of a `question.requested` event (see `interlingua sessions events ID --json`).
+The id is in brackets behind the question in `sessions tail`, `events` and `show`.
 
 Examples:
   interlingua sessions reply-question s1 QUESTION_ID SQLite
@@ -406,13 +408,13 @@ impl SessionCommands {
             return self.report(self.client.send_message(id, message).await, "queued");
         };
         let events = self.client.stream_turn(id, message, TurnQuery::held()).await.map_err(client_error)?;
-        follow::turn(events, self.printer(full)).await
+        Follower::new(&self.client, id, self.printer(full)).turn(events).await
     }
 
     async fn tail(&self, args: TailArgs) -> anyhow::Result<Outcome> {
         if let Some(id) = &args.id {
             let query = EventQuery::after(args.offset).include_raw(args.raw);
-            return follow::tail(&self.client, id, query, self.printer(args.full)).await;
+            return Follower::new(&self.client, id, self.printer(args.full)).tail(query).await;
         }
         tail_all::tail(&self.client, args.all.into_query(args.raw), self.json).await
     }
@@ -426,6 +428,7 @@ impl SessionCommands {
         full: bool,
     ) -> anyhow::Result<Outcome> {
         let mut printer = self.printer(full);
+        printer.show_request_ids();
         let (mut after, mut remaining) = (offset, limit.unwrap_or(u64::MAX));
         while remaining > 0 {
             let query = EventQuery::after(after).limit(remaining.min(PAGE_SIZE)).include_raw(raw);

@@ -18,7 +18,7 @@ pub(crate) use interlingua_transcript::sanitize;
 
 use self::file::{FileFormat, TranscriptFile};
 pub(crate) use self::style::Styles;
-pub(crate) use self::transcript::Transcript;
+pub(crate) use self::transcript::{Transcript, truncate};
 use crate::Outcome;
 use crate::agent_log;
 use crate::history::{self, History};

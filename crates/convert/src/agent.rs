@@ -3,22 +3,51 @@
 use interlingua_agents::Agent;
 use serde_json::Value;
 
-use crate::Converter;
-use crate::acp::AcpConverter;
-use crate::amp::AmpConverter;
-use crate::claude::ClaudeConverter;
-use crate::codex::CodexConverter;
-use crate::opencode::OpenCodeConverter;
+use crate::{Converter, Drafts, Input, InputRef};
 
-/// Creates a converter for this agent.
+/// Creates a converter for this agent. If the feature of the agent is off, the converter reports every payload as
+/// unparsed.
 #[must_use]
 pub fn converter_for(agent: Agent) -> Box<dyn Converter> {
     match agent {
-        Agent::Claude => Box::new(ClaudeConverter::default()),
-        Agent::Codex => Box::new(CodexConverter::default()),
-        Agent::OpenCode => Box::new(OpenCodeConverter::default()),
-        Agent::Amp => Box::new(AmpConverter::default()),
-        Agent::Acp => Box::new(AcpConverter::default()),
+        #[cfg(feature = "acp")]
+        Agent::Acp => Box::new(crate::acp::AcpConverter::default()),
+        #[cfg(feature = "claude")]
+        Agent::Claude => Box::new(crate::claude::ClaudeConverter::default()),
+        #[cfg(feature = "codex")]
+        Agent::Codex => Box::new(crate::codex::CodexConverter::default()),
+        #[cfg(feature = "opencode")]
+        Agent::OpenCode => Box::new(crate::opencode::OpenCodeConverter::default()),
+        #[cfg(feature = "amp")]
+        Agent::Amp => Box::new(crate::amp::AmpConverter::default()),
+        #[cfg(not(all(
+            feature = "acp",
+            feature = "amp",
+            feature = "claude",
+            feature = "codex",
+            feature = "opencode"
+        )))]
+        other => Box::new(DisabledConverter(other)),
+    }
+}
+
+/// The converter of an agent whose feature is off.
+#[cfg_attr(
+    all(feature = "acp", feature = "amp", feature = "claude", feature = "codex", feature = "opencode"),
+    allow(dead_code)
+)]
+struct DisabledConverter(Agent);
+
+impl Converter for DisabledConverter {
+    fn agent(&self) -> &'static str {
+        self.0.id()
+    }
+
+    fn push(&mut self, input: InputRef<'_>, out: &mut Drafts) {
+        if let Input::Received(_) = input {
+            let reason = format!("interlingua-convert was built without the feature `{}`", self.0.id());
+            out.current_session().unparsed(self.0.id(), reason, None);
+        }
     }
 }
 
@@ -68,6 +97,17 @@ pub fn detect_agent(line: &str) -> Option<Agent> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn payloads_of_an_agent_without_its_feature_are_unparsed() {
+        let mut conversion =
+            crate::Conversion::new(DisabledConverter(Agent::Codex), crate::ConversionOptions::default());
+        let mut events: Vec<interlingua_schema::UniversalEvent> = Vec::new();
+        conversion.push(None, Input::Received("{}"), &mut events);
+        conversion.finish(None, crate::StreamEnd::Log, &mut events);
+        let text = format!("{events:?}");
+        assert!(text.contains("AgentUnparsed") && text.contains("the feature `codex`"), "{text}");
+    }
 
     #[test]
     fn the_agent_is_detected_from_a_line() {

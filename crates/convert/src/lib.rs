@@ -16,6 +16,9 @@
 //! * The **sequencer** turns drafts into events. It assigns ids, sequence numbers and times, and holds every rule that
 //!   is the same for all agents.
 //!
+//! Each agent has a feature of its name, all on by default. Without it, neither its converter nor its native types are
+//! compiled, and its payloads are reported as unparsed.
+//!
 //! # Writing a converter
 //!
 //! Implement [`Converter`]. Its [`push`](Converter::push) gets each [`Input`], borrowed, and adds drafts to [`Drafts`].
@@ -163,11 +166,21 @@
 //! assert_eq!(conversion.stats().unaccounted, 0);
 //! ```
 
+// Some of what converters share is used by one of them only.
+#![cfg_attr(
+    not(all(feature = "acp", feature = "amp", feature = "claude", feature = "codex", feature = "opencode")),
+    allow(dead_code, unused_imports)
+)]
+
+#[cfg(feature = "acp")]
 pub mod acp;
 mod agent;
+#[cfg(feature = "amp")]
 pub mod amp;
 mod arguments;
+#[cfg(feature = "claude")]
 pub mod claude;
+#[cfg(feature = "codex")]
 pub mod codex;
 mod conversion;
 mod converter;
@@ -182,6 +195,7 @@ mod ids;
 mod key;
 mod log;
 mod losses;
+#[cfg(feature = "opencode")]
 pub mod opencode;
 mod paths;
 mod sequencer;

@@ -12,6 +12,9 @@
 //!   lists what was removed or is missing, and every unknown tag and value.
 //! * `Deserialize` is implemented as well. It is strict, and reads JSON only: text, or a `serde_json::Value`.
 //!
+//! A struct that is only received is `#[non_exhaustive]`, because a later release of its agent may add fields. A union is
+//! not: a new variant of it is a breaking change of this crate, so that the compiler shows where it has to be handled.
+//!
 //! A field that has another name in Rust than in JSON has its JSON key in its documentation.
 //!
 //! ```
@@ -34,6 +37,12 @@ pub use interlingua_native_runtime::{
     DecodeError, Decoded, HttpRequest, Json, LossList, Losses, MissingFields, Native, Repair, Request, Union,
     UnknownKind, UnknownPart, new,
 };
+
+#[cfg(feature = "codex")]
+mod codex_line;
+
+#[cfg(feature = "codex")]
+pub use codex_line::CodexServerLine;
 
 include!(concat!(env!("OUT_DIR"), "/agents.rs"));
 

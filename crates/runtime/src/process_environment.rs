@@ -7,13 +7,15 @@ use std::ffi::OsString;
 use crate::environment::Environment;
 
 /// Variables that every program gets: paths, home, language, network proxies and certificates.
-const COMMON_VARIABLES: [&str; 26] = [
+const COMMON_VARIABLES: [&str; 27] = [
     "ALL_PROXY",
     "COLORTERM",
     "CURL_CA_BUNDLE",
     "HOME",
     "HTTPS_PROXY",
     "HTTP_PROXY",
+    // Settings of the stand-ins that replay a recording.
+    "INTERLINGUA_REPLAY*",
     "LANG",
     "LC_*",
     "LOGNAME",

@@ -1,12 +1,12 @@
-//! Decodes the notifications of `codex app-server` into generated types.
+//! Decodes what `codex app-server` writes into generated types.
 //!
 //! ```console
-//! $ cargo run -p interlingua-examples --bin decode_codex < snapshots/transcripts/recorded/codex/0.166.0/command-succeeds.jsonl
+//! $ cargo run -p interlingua-examples --bin decode_codex < snapshots/transcripts/recorded/codex/0.169.0/command-succeeds.jsonl
 //! ```
 
 use std::io::{self, BufReader};
 
-use interlingua_native::Native as _;
+use interlingua_native::CodexServerLine;
 use interlingua_native::codex::{ServerNotification, ThreadItem};
 use interlingua_wirelog::{Entry, Input, Reader};
 
@@ -15,12 +15,17 @@ fn main() -> anyhow::Result<()> {
     while let Some(entry) = reader.next()? {
         let Entry::Record(record) = entry else { continue };
         let Input::Received(line) = record.input else { continue };
-        // Answers to the host's own requests have no method and are no notifications.
-        if !line.contains("\"method\"") {
-            continue;
-        }
-        let decoded = ServerNotification::decode(&line)?;
-        match decoded.value {
+        let decoded = CodexServerLine::decode(&line)?;
+        let notification = match decoded.value {
+            CodexServerLine::Notification(notification) => notification.message,
+            CodexServerLine::Request(request) => {
+                println!("the agent asks, with id {}", request.id);
+                continue;
+            }
+            // Answers to the host's own requests.
+            CodexServerLine::Response(_) | CodexServerLine::Error(_) => continue,
+        };
+        match notification {
             ServerNotification::ItemCompleted(completed) => match completed.item {
                 Some(ThreadItem::CommandExecution(command)) => {
                     println!("command {} exited with {:?}", command.command.unwrap_or_default(), command.exit_code);

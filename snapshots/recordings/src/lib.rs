@@ -126,15 +126,17 @@ impl Transcripts {
         Ok(found)
     }
 
-    /// The newest recorded version of an agent.
+    /// The recording of a scenario with the newest version of an agent that has one. A capture is not made again for newer
+    /// versions, so the versions of different scenarios may differ.
     ///
     /// # Errors
-    /// As [`all`](Self::all), and if there is no recording of the agent.
-    pub fn newest_version(&self, agent: &str) -> io::Result<String> {
-        let versions = self.for_agent(agent)?.into_iter().map(|recording| recording.version);
-        versions
-            .max_by_key(|version| version_numbers(version))
-            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("no recording of {agent}")))
+    /// As [`all`](Self::all), and if the scenario was never recorded with the agent.
+    pub fn newest(&self, agent: &str, scenario: &str) -> io::Result<RecordingFile> {
+        let mut recordings = self.for_agent(agent)?;
+        recordings.retain(|recording| recording.scenario == scenario);
+        recordings.into_iter().max_by_key(|recording| version_numbers(&recording.version)).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::NotFound, format!("no recording of {agent} is named `{scenario}`"))
+        })
     }
 }
 
@@ -181,6 +183,21 @@ mod tests {
             assert_eq!(transcripts.find(&format!("{agent}/{version}/{scenario}")).unwrap(), path);
         }
         assert!(transcripts.find("codex/0.0.0/none").unwrap_err().to_string().contains("codex/0.0.0/none"));
+    }
+
+    #[test]
+    fn the_newest_recording_of_a_scenario_may_be_older_than_others() {
+        let folder = std::env::temp_dir().join(format!("interlingua-recordings-{}", std::process::id()));
+        for name in ["captured/codex/0.9.0/a", "recorded/codex/0.9.0/b", "recorded/codex/0.10.0/b"] {
+            let path = folder.join(format!("{name}.jsonl"));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let transcripts = Transcripts::new(&folder);
+        assert_eq!(transcripts.newest("codex", "a").unwrap().version, "0.9.0");
+        assert_eq!(transcripts.newest("codex", "b").unwrap().version, "0.10.0");
+        assert!(transcripts.newest("codex", "c").unwrap_err().to_string().contains("`c`"));
+        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod api;
 mod chaos;
+mod codex_line;
 mod recorded;
 
 /// Prefix of the methods with which Codex up to 0.98 repeats every notification. No schema has them, so the types do

@@ -1,15 +1,14 @@
 //! Running a turn and showing its events.
 
-use std::io;
-
 use anyhow::Context as _;
-use interlingua_runtime::{PermissionReply, Runtime, RuntimeError, SentMessage};
+use interlingua_runtime::{Runtime, RuntimeError, SentMessage};
 use interlingua_schema::{EventData, SessionId, TurnStatus, UniversalEvent};
 use interlingua_store::{Batch, RawPayloads, ReadLimits, Store};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{Args, Reply, ask};
+use super::{Args, Reply};
 use crate::Outcome;
+use crate::dialog::{Answer, Dialog, Request};
 use crate::printer::Printer;
 
 /// For reading all remaining events of a session at once.
@@ -25,7 +24,7 @@ pub(super) struct TurnRunner<'a> {
 
 /// A turn that was shown.
 pub(super) struct ShownTurn {
-    printer: Printer,
+    dialog: Dialog,
     /// Sequence of the last event that was shown.
     last: u64,
     status: Option<TurnStatus>,
@@ -38,7 +37,12 @@ impl TurnRunner<'_> {
 
     /// Shows the turn until it ends, and asks the user for answers.
     pub(super) async fn run(&self, sent: SentMessage) -> anyhow::Result<ShownTurn> {
-        let mut printer = if self.args.json { Printer::json() } else { Printer::transcript(self.args.full) };
+        let printer = if self.args.json { Printer::json() } else { Printer::transcript(self.args.full) };
+        let mut dialog = match self.args.reply {
+            Some(_) => Dialog::without_asking(printer),
+            None => Dialog::at_terminal(printer),
+        };
+        let asks = dialog.can_ask();
         let key = self.store.session(self.id).await?.context("the session was deleted")?.key;
         let after = sent.wait_for_turn().await.context("the session ended before the turn started")?;
         // A new session is shown from its first event.
@@ -47,29 +51,34 @@ impl TurnRunner<'_> {
         let mut interrupts = Interrupts::new()?;
         let mut ended = None;
         while ended.is_none() {
+            // Asks when no event is ready.
             let batch = tokio::select! {
-                batch = reader.next() => batch?,
+                biased;
                 () = interrupts.next() => {
+                    // The interrupt denies what is open.
+                    dialog.stop_asking()?;
                     self.interrupt().await?;
+                    continue;
+                }
+                batch = reader.next() => batch?,
+                answer = dialog.next_answer() => {
+                    self.send_answer(answer.context("cannot read the answer")?).await?;
                     continue;
                 }
             };
             let Some(batch) = batch else { break };
             for event in decode_events(&batch)? {
-                printer.print(&event)?;
-                let answered = tokio::select! {
-                    answered = self.answer(&event) => answered,
-                    () = interrupts.next() => self.interrupt().await,
-                };
-                answered?;
+                dialog.show(&event)?;
+                if !asks && let Some(request) = Request::from_event(&event.data) {
+                    self.send_answer(self.answer_without_asking(&request)).await?;
+                }
                 if let EventData::TurnEnded(turn) = &event.data {
                     ended = Some((event.sequence, turn.status.clone()));
                 }
             }
         }
-        printer.flush()?;
         let (last, status) = ended.map_or((reader.position(), None), |(last, status)| (last, Some(status)));
-        Ok(ShownTurn { printer, last: last.max(reader.position()), status })
+        Ok(ShownTurn { dialog, last: last.max(reader.position()), status })
     }
 
     /// Shows the events after the turn, once the agent has stopped.
@@ -77,10 +86,10 @@ impl TurnRunner<'_> {
         if let Some(session) = self.store.session(self.id).await? {
             let rest = self.store.read(session.key, shown.last, UNLIMITED, self.raw_payloads()).await?;
             for event in decode_events(&rest)? {
-                shown.printer.print(&event)?;
+                shown.dialog.print(&event)?;
             }
         }
-        shown.printer.finish()?;
+        shown.dialog.finish()?;
         Ok(Outcome::issues_if(shown.status != Some(TurnStatus::Completed)))
     }
 
@@ -92,46 +101,31 @@ impl TurnRunner<'_> {
         }
     }
 
-    /// Answers a permission request or question; does nothing for other events.
-    async fn answer(&self, event: &UniversalEvent) -> anyhow::Result<()> {
-        let answered = match &event.data {
-            EventData::PermissionRequested(permission) => {
-                let reply = match self.args.reply {
-                    Some(Reply::Once) => PermissionReply::Once,
-                    Some(Reply::Always) => PermissionReply::Always,
-                    Some(Reply::Reject) => PermissionReply::Reject,
-                    None if ask::can_ask() => {
-                        let permission = permission.clone();
-                        ask_at_terminal(move |input, output| ask::ask_permission(&permission, input, output)).await?
-                    }
-                    None => {
-                        eprintln!(
-                            "permission denied, because there is no terminal to ask; use --reply once to allow it"
-                        );
-                        PermissionReply::Reject
-                    }
-                };
-                self.runtime.reply_permission(self.id, &permission.permission_id, reply).await
+    /// The answer to a request that is not asked: that of `--reply`, or a rejection.
+    fn answer_without_asking(&self, request: &Request) -> Answer {
+        let id = request.id().to_owned();
+        match (request, self.args.reply) {
+            (Request::Permission(_), Some(reply)) => Answer::Permission { id, reply },
+            (Request::Permission(_), None) => {
+                eprintln!("permission denied, because there is no terminal to ask; use --reply once to allow it");
+                Answer::Permission { id, reply: Reply::Reject }
             }
-            EventData::QuestionRequested(question) => {
-                let answer = if self.args.reply.is_none() && ask::can_ask() {
-                    let question = question.clone();
-                    ask_at_terminal(move |input, output| ask::ask_question(&question, input, output)).await?
-                } else {
-                    let reason = if self.args.reply.is_some() {
-                        "--reply answers permission requests only"
-                    } else {
-                        "there is no terminal to ask"
-                    };
-                    eprintln!("question rejected, because {reason}");
-                    None
+            (Request::Question(_), reply) => {
+                let reason = match reply {
+                    Some(_) => "--reply answers permission requests only",
+                    None => "there is no terminal to ask",
                 };
-                match answer {
-                    Some(answers) => self.runtime.reply_question(self.id, &question.question_id, answers).await,
-                    None => self.runtime.reject_question(self.id, &question.question_id).await,
-                }
+                eprintln!("question rejected, because {reason}");
+                Answer::Question { id, answers: None }
             }
-            _ => return Ok(()),
+        }
+    }
+
+    async fn send_answer(&self, answer: Answer) -> anyhow::Result<()> {
+        let answered = match answer {
+            Answer::Permission { id, reply } => self.runtime.reply_permission(self.id, &id, reply.into()).await,
+            Answer::Question { id, answers: Some(answers) } => self.runtime.reply_question(self.id, &id, answers).await,
+            Answer::Question { id, answers: None } => self.runtime.reject_question(self.id, &id).await,
         };
         match answered {
             // The agent has continued without the answer.
@@ -139,15 +133,6 @@ impl TurnRunner<'_> {
             Err(error) => Err(error.into()),
         }
     }
-}
-
-/// Asks at the terminal on a blocking thread, while the agent continues.
-async fn ask_at_terminal<T: Send + 'static>(
-    ask: impl FnOnce(&mut io::StdinLock<'static>, &mut io::Stderr) -> anyhow::Result<T> + Send + 'static,
-) -> anyhow::Result<T> {
-    tokio::task::spawn_blocking(move || ask(&mut io::stdin().lock(), &mut io::stderr()))
-        .await
-        .context("cannot read from the terminal")?
 }
 
 fn decode_events(batch: &Batch) -> anyhow::Result<Vec<UniversalEvent>> {

@@ -34,7 +34,7 @@ pub(crate) struct ServerArgs {
 
 impl ServerArgs {
     /// A client of the server.
-    pub(super) fn client(&self) -> anyhow::Result<Client> {
+    pub(crate) fn client(&self) -> anyhow::Result<Client> {
         let endpoint = self.endpoint()?;
         let mut builder = Client::builder(&endpoint);
         if let Some(token) = self.token()? {

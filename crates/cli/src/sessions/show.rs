@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use interlingua_client::{Client, SessionInfo};
+use interlingua_client::{Client, PendingRequest, SessionInfo};
 use interlingua_schema::Timestamp;
 
 use super::print;
@@ -41,8 +41,8 @@ fn write(session: &SessionInfo, output: &mut impl Write) -> io::Result<()> {
     line("state", &session.state.to_string())?;
     line("last turn", &or_empty(&session.last_turn_status))?;
     for request in &session.pending {
-        let text = ["action", "prompt"].iter().find_map(|key| request.data.get(*key)?.as_str()).unwrap_or_default();
-        line("waits for", &format!("{} {}: {text}", request.kind, request.id().unwrap_or_default()))?;
+        let id = request.id().unwrap_or_default();
+        line("waits for", &format!("{}: {} [{id}]", request.kind, request_text(request)))?;
     }
     line("needs", &session.secrets_missing.join(", "))?;
     line("queued", &session.queued.to_string())?;
@@ -55,6 +55,11 @@ fn write(session: &SessionInfo, output: &mut impl Write) -> io::Result<()> {
     line("labels", &labels.join(" "))?;
     line("created", &Timestamp::from_millis(session.created_at).to_string())?;
     line("updated", &Timestamp::from_millis(session.updated_at).to_string())
+}
+
+/// What a request asks.
+pub(super) fn request_text(request: &PendingRequest) -> &str {
+    ["action", "prompt"].iter().find_map(|key| request.data.get(*key)?.as_str()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -77,7 +82,7 @@ mod tests {
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "session      s\ntitle        two lines\nagent        mock\nmodel        mock\nmode         build\n\
-             state        waiting\nwaits for    permission p1: Run make\nqueued       1\nevents       7\n\
+             state        waiting\nwaits for    permission: Run make [p1]\nqueued       1\nevents       7\n\
              usage        3 input tokens, 4 output tokens, $0.5\nlabels       team=core\n\
              created      1970-01-01T00:00:00.000Z\nupdated      1970-01-01T00:00:00.001Z\n"
         );

@@ -53,7 +53,7 @@ impl<W: Write> Transcript<W> {
             }
             message.at_line_start = has_line_break || (message.at_line_start && text.is_empty());
         }
-        self.out.flush()
+        Ok(())
     }
 
     /// Ends the current line of the live message, before something else is shown. The rest of the message continues on

@@ -37,6 +37,10 @@ pub(crate) struct Transcript<W> {
     pub(super) live_message: Option<LiveMessage>,
     /// Started messages that are reasoning.
     pub(super) reasoning_items: HashSet<ItemId>,
+    /// Whether requests are shown with their ids.
+    shows_request_ids: bool,
+    /// Id of the request that was shown last. Its result need not repeat what was asked.
+    last_request: Option<String>,
 }
 
 impl<W: Write> Transcript<W> {
@@ -53,6 +57,8 @@ impl<W: Write> Transcript<W> {
             is_live: false,
             live_message: None,
             reasoning_items: HashSet::new(),
+            shows_request_ids: false,
+            last_request: None,
         }
     }
 
@@ -60,6 +66,16 @@ impl<W: Write> Transcript<W> {
     pub(crate) fn live(mut self) -> Self {
         self.is_live = true;
         self
+    }
+
+    /// Shows the id of each request, with which it can be answered.
+    pub(crate) fn show_request_ids(&mut self) {
+        self.shows_request_ids = true;
+    }
+
+    /// Notes that a prompt has shown a request.
+    pub(crate) fn note_request(&mut self, id: &str) {
+        self.last_request = Some(id.to_owned());
     }
 
     /// Writes one event.
@@ -264,29 +280,45 @@ impl<W: Write> Transcript<W> {
     }
 
     fn write_permission(&mut self, permission: &Permission) -> io::Result<()> {
-        let action = &permission.action;
-        match permission.status {
-            PermissionStatus::Requested => self.write_line(0, TextRole::Request, &format!("? allow: {action}")),
-            PermissionStatus::Approved => self.write_line(1, TextRole::Added, "✓ approved"),
-            PermissionStatus::Denied => self.write_line(1, TextRole::Removed, "✗ denied"),
-            PermissionStatus::Unknown(_) => self.write_line(1, TextRole::Removed, "✗ unknown decision"),
-        }
+        let (id, action) = (permission.permission_id.as_str(), permission.action.as_str());
+        let (style, result) = match permission.status {
+            PermissionStatus::Requested => return self.write_request(id, &format!("allow: {action}")),
+            PermissionStatus::Approved => (TextRole::Added, "✓ approved"),
+            PermissionStatus::Denied => (TextRole::Removed, "✗ denied"),
+            PermissionStatus::Unknown(_) => (TextRole::Removed, "✗ unknown decision"),
+        };
+        let subject = self.request_subject(id, action);
+        self.write_line(1, style, &format!("{result}{subject}"))
     }
 
     fn write_question(&mut self, question: &Question) -> io::Result<()> {
+        let (id, prompt) = (question.question_id.as_str(), question.prompt.as_str());
         let response = question.response.as_deref().unwrap_or_default();
-        match question.status {
+        let (style, result) = match question.status {
             QuestionStatus::Requested => {
-                self.write_line(0, TextRole::Request, &format!("? {}", question.prompt))?;
+                self.write_request(id, prompt)?;
                 for option in &question.options {
                     self.write_line(1, TextRole::Dim, &format!("- {option}"))?;
                 }
-                Ok(())
+                return Ok(());
             }
-            QuestionStatus::Answered => self.write_line(1, TextRole::User, &format!("→ {response}")),
-            QuestionStatus::Rejected => self.write_line(1, TextRole::Removed, &format!("✗ not answered {response}")),
-            QuestionStatus::Unknown(_) => self.write_line(1, TextRole::Removed, "✗ unknown answer"),
-        }
+            QuestionStatus::Answered => (TextRole::User, format!("→ {response}")),
+            QuestionStatus::Rejected => (TextRole::Removed, format!("✗ not answered {response}").trim_end().to_owned()),
+            QuestionStatus::Unknown(_) => (TextRole::Removed, "✗ unknown answer".to_owned()),
+        };
+        let subject = self.request_subject(id, prompt);
+        self.write_line(1, style, &format!("{result}{subject}"))
+    }
+
+    fn write_request(&mut self, id: &str, text: &str) -> io::Result<()> {
+        self.last_request = Some(id.to_owned());
+        let id = if self.shows_request_ids { format!(" [{id}]") } else { String::new() };
+        self.write_line(0, TextRole::Request, &format!("? {text}{id}"))
+    }
+
+    /// What a result is about, unless that was the last request to be shown.
+    fn request_subject(&mut self, id: &str, text: &str) -> String {
+        if self.last_request.as_deref() == Some(id) { String::new() } else { format!(": {text}") }
     }
 
     fn turn_ended(&mut self, end: &TurnEnded) -> io::Result<()> {
@@ -363,7 +395,7 @@ pub(super) fn indent(depth: usize) -> String {
 }
 
 /// The first `max_chars` characters of a text.
-fn truncate(text: &str, max_chars: usize) -> String {
+pub(crate) fn truncate(text: &str, max_chars: usize) -> String {
     if text.chars().count() <= max_chars {
         return text.to_owned();
     }

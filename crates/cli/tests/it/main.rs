@@ -16,4 +16,5 @@ mod server_stop;
 mod sessions;
 mod soak;
 mod store;
+mod terminal;
 mod tokens;

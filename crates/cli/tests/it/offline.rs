@@ -210,6 +210,23 @@ fn an_error_is_one_line_and_exit_code_2() {
 }
 
 #[test]
+fn the_session_file_of_an_agent_is_refused() {
+    let claude =
+        r#"{"type":"queue-operation","operation":"enqueue","timestamp":"2026-01-01T00:00:00Z","sessionId":"0a1b"}"#;
+    let resumed = r#"{"type":"summary","summary":"A title","leafUuid":"0a1b"}"#;
+    let codex = r#"{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"0a1b"}}"#;
+    for (line, agent, name) in
+        [(claude, "claude", "Claude Code"), (resumed, "claude", "Claude Code"), (codex, "codex", "Codex")]
+    {
+        for command in ["convert", "show", "audit"] {
+            let expected = format!("is a session file that {name} keeps on disk");
+            assert_one_line(&run_with(&[command, "-"], line.as_bytes()), 2, &expected);
+            assert_one_line(&run_with(&[command, "--agent", agent, "-"], line.as_bytes()), 2, &expected);
+        }
+    }
+}
+
+#[test]
 fn an_empty_log_is_no_error_if_the_agent_is_given() {
     let run = run_with(&["convert", "--agent", "codex", "-"], b"");
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{run:?}");

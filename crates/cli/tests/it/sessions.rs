@@ -321,6 +321,9 @@ fn a_wrong_token_and_a_missing_server_are_reported() {
     let output = server.command(&["list"]).env("INTERLINGUA_TOKEN", "wrong").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("token_invalid, 401"), "{}", stderr(&output));
+    assert_eq!(run(&["health", "--endpoint", &server.endpoint]).status.code(), Some(0));
+    let unhealthy = run(&["health", "--endpoint", "http://127.0.0.1:1"]);
+    assert_eq!(unhealthy.status.code(), Some(1), "{}", stderr(&unhealthy));
     let no_server = run(&["sessions", "--endpoint", "http://127.0.0.1:1", "list"]);
     assert!(stderr(&no_server).contains("interlingua server"), "{}", stderr(&no_server));
 }

@@ -240,7 +240,11 @@ fn join_texts(blocks: &[ContentBlock]) -> String {
 fn content_blocks(content: MessageContent) -> Vec<ContentBlock> {
     match content {
         MessageContent::List(blocks) => blocks,
-        MessageContent::Text(text) => vec![ContentBlock::Text(TextBlock { text: Some(text), ..TextBlock::default() })],
+        MessageContent::Text(text) => {
+            let mut block = TextBlock::default();
+            block.text = Some(text);
+            vec![ContentBlock::Text(block)]
+        }
         MessageContent::Unknown(_) => Vec::new(),
     }
 }

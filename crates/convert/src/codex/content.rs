@@ -24,7 +24,7 @@ fn user_part(input: UserInput) -> ContentPart {
             None => ContentPart::text(""),
         },
         UserInput::LocalImage(input) => image_part(input.path.unwrap_or_default()),
-        UserInput::Audio(input) => file_ref(input.url),
+        UserInput::Audio(input) => file_ref(input.url.or(input.file_id)),
         UserInput::LocalAudio(input) => file_ref(input.path),
         UserInput::Skill(input) => file_ref(input.path.or(input.name)),
         UserInput::Mention(input) => file_ref(input.path.or(input.name)),
@@ -176,7 +176,9 @@ impl Output {
             FunctionCallOutputContentItem::InputImage(item) => {
                 self.push_part(image_part(item.image_url.or(item.file_id).unwrap_or_default()));
             }
-            FunctionCallOutputContentItem::InputAudio(item) => self.push_part(file_ref(item.audio_url)),
+            FunctionCallOutputContentItem::InputAudio(item) => {
+                self.push_part(file_ref(item.audio_url.or(item.file_id)));
+            }
             // Only the model's provider can decrypt it.
             FunctionCallOutputContentItem::EncryptedContent(_) => {}
             FunctionCallOutputContentItem::Unknown { raw, .. } => {

@@ -205,7 +205,8 @@ impl Exec {
     /// Retries are reported as errors too and are recognised by their message.
     fn error(&mut self, message: String, out: &mut Drafts) {
         if is_retry_message(&message) {
-            let error = TurnError { message: Some(message), ..TurnError::default() };
+            let mut error = TurnError::default();
+            error.message = Some(message);
             let retry = parse_retry(error, self.last_retry);
             self.last_retry = retry.attempt;
             return self.session(out).note(Note::retry(retry));

@@ -229,11 +229,9 @@ impl CodexConverter {
     /// The model is writing a patch whose item has not started. The first update starts the call.
     pub(super) fn patch_updated(&mut self, params: FileChangePatchUpdatedNotification, out: &mut Drafts) {
         let thread = self.answering_thread(params.thread_id.as_deref(), out);
-        let item = FileChangeThreadItem {
-            id: params.item_id.unwrap_or_default(),
-            changes: params.changes,
-            ..FileChangeThreadItem::default()
-        };
+        let mut item = FileChangeThreadItem::default();
+        item.id = params.item_id.unwrap_or_default();
+        item.changes = params.changes;
         if thread.open_tools.contains_key(&item.id) || thread.is_patching(&item.id) {
             return out.dropped("partial patch; the item contains all of it");
         }

@@ -51,6 +51,7 @@ impl CodexConverter {
             ServerNotification::ThreadPredictionUpdated(params) => self.prediction(params, out),
             ServerNotification::ThreadGoalCleared(params) => self.goal_cleared(&params, out),
             ServerNotification::ThreadQueueChanged(_)
+            | ServerNotification::ThreadSectionChanged(_)
             | ServerNotification::ProjectChanged(_)
             | ServerNotification::ThreadProjectUpdated(_) => out.dropped(STATE_ECHO),
             ServerNotification::ThreadEnvironmentConnected(params) => {

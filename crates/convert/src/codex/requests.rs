@@ -90,13 +90,11 @@ impl CodexConverter {
         out: &mut Drafts,
     ) {
         let thread = self.answering_thread(params.thread_id.as_deref(), out);
-        let call = CommandExecutionThreadItem {
-            id: params.item_id.clone().unwrap_or_default(),
-            command: params.command,
-            command_actions: params.command_actions,
-            cwd: params.cwd,
-            ..CommandExecutionThreadItem::default()
-        };
+        let mut call = CommandExecutionThreadItem::default();
+        call.id = params.item_id.clone().unwrap_or_default();
+        call.command = params.command;
+        call.command_actions = params.command_actions;
+        call.cwd = params.cwd;
         let can_store_rule = params.proposed_execpolicy_amendment.is_some()
             || params
                 .proposed_network_policy_amendments
@@ -172,12 +170,10 @@ impl CodexConverter {
     }
 
     fn legacy_exec_approval_requested(&mut self, id: String, params: ExecCommandApprovalParams, out: &mut Drafts) {
-        let call = CommandExecutionThreadItem {
-            id: params.call_id.clone().unwrap_or_default(),
-            command: params.command.map(|words| join_words(&words)),
-            cwd: params.cwd,
-            ..CommandExecutionThreadItem::default()
-        };
+        let mut call = CommandExecutionThreadItem::default();
+        call.id = params.call_id.clone().unwrap_or_default();
+        call.command = params.command.map(|words| join_words(&words));
+        call.cwd = params.cwd;
         let mut native = Map::new();
         insert_text(&mut native, "approvalId", params.approval_id);
         let mut permission =
@@ -188,11 +184,9 @@ impl CodexConverter {
 
     fn legacy_patch_approval_requested(&mut self, id: String, params: ApplyPatchApprovalParams, out: &mut Drafts) {
         let changes = params.file_changes.unwrap_or_default().into_iter().map(convert_legacy_change).collect();
-        let call = FileChangeThreadItem {
-            id: params.call_id.clone().unwrap_or_default(),
-            changes: Some(changes),
-            ..FileChangeThreadItem::default()
-        };
+        let mut call = FileChangeThreadItem::default();
+        call.id = params.call_id.clone().unwrap_or_default();
+        call.changes = Some(changes);
         let mut native = Map::new();
         insert_text(&mut native, "grantRoot", params.grant_root);
         let mut permission = PermissionDraft {
@@ -362,12 +356,15 @@ fn convert_legacy_change((path, change): (String, FileChange)) -> FileUpdateChan
         FileChange::Add(change) => (Some(PatchChangeKind::Add(AddPatchChangeKind::default())), change.content),
         FileChange::Delete(change) => (Some(PatchChangeKind::Delete(DeletePatchChangeKind::default())), change.content),
         FileChange::Update(change) => {
-            let kind = UpdatePatchChangeKind { move_path: change.move_path };
+            let mut kind = UpdatePatchChangeKind::default();
+            kind.move_path = change.move_path;
             (Some(PatchChangeKind::Update(kind)), change.unified_diff)
         }
         FileChange::Unknown { .. } => (None, None),
     };
-    FileUpdateChange { path: Some(path), kind, diff }
+    let mut converted = FileUpdateChange::default();
+    (converted.path, converted.kind, converted.diff) = (Some(path), kind, diff);
+    converted
 }
 
 fn question_option(option: ToolRequestUserInputOption) -> Option<QuestionOption> {

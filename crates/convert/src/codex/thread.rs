@@ -372,7 +372,9 @@ mod tests {
     use super::*;
 
     fn breakdown(input: i64) -> TokenUsageBreakdown {
-        TokenUsageBreakdown { input_tokens: Some(input), output_tokens: Some(1), ..TokenUsageBreakdown::default() }
+        let mut usage = TokenUsageBreakdown::default();
+        (usage.input_tokens, usage.output_tokens) = (Some(input), Some(1));
+        usage
     }
 
     #[test]

@@ -103,7 +103,7 @@ error_report_from!(AssistantMessageError, EventSessionErrorPropertiesError);
 
 impl OpenCodeConverter {
     pub(super) fn session_error(&mut self, properties: Option<EventSessionErrorProperties>, out: &mut Drafts) {
-        let EventSessionErrorProperties { error, session_id } = properties.unwrap_or_default();
+        let EventSessionErrorProperties { error, session_id, .. } = properties.unwrap_or_default();
         let report = match error {
             Some(error) => error.into(),
             None => ErrorReport::failed(ErrorCode::AgentError, "Error", Some("the session failed".to_owned())),

@@ -240,7 +240,7 @@ impl OpenCodeConverter {
         };
         self.sessions.get_or_insert(&id).confirm_exists(out);
         let Some(reply) = body.and_then(|body| MessageReply::decode(body).ok()) else { return };
-        let MessageReply { info: Some(info), parts } = reply.value else { return };
+        let MessageReply { info: Some(info), parts, .. } = reply.value else { return };
         let session = self.sessions.get_or_insert(&id);
         // The reply to a prompt with `noReply` contains the user message.
         match body.and_then(|body| serde_json::from_str::<ReplyInfo>(body).ok()) {

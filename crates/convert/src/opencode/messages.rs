@@ -36,7 +36,7 @@ pub(super) enum MessageState {
 
 impl OpenCodeConverter {
     pub(super) fn message_updated(&mut self, properties: Option<EventMessageUpdatedProperties>, out: &mut Drafts) {
-        let Some(EventMessageUpdatedProperties { info: Some(info), session_id }) = properties else {
+        let Some(EventMessageUpdatedProperties { info: Some(info), session_id, .. }) = properties else {
             return report_incomplete("message.updated", out);
         };
         match info {
@@ -55,7 +55,8 @@ impl OpenCodeConverter {
     }
 
     pub(super) fn message_removed(&mut self, properties: Option<EventMessageRemovedProperties>, out: &mut Drafts) {
-        let Some(EventMessageRemovedProperties { session_id: Some(id), message_id: Some(message) }) = properties else {
+        let Some(EventMessageRemovedProperties { session_id: Some(id), message_id: Some(message), .. }) = properties
+        else {
             return report_incomplete("message.removed", out);
         };
         let session = self.sessions.get_or_insert(&id);

@@ -37,7 +37,7 @@ pub(super) fn toast(properties: Option<EventTuiToastShowProperties>, out: &mut D
 }
 
 pub(super) fn browser_open_failed(properties: Option<EventMcpBrowserOpenFailedProperties>, out: &mut Drafts) {
-    let EventMcpBrowserOpenFailedProperties { mcp_name, url } = properties.unwrap_or_default();
+    let EventMcpBrowserOpenFailedProperties { mcp_name, url, .. } = properties.unwrap_or_default();
     let (name, url) = (mcp_name.unwrap_or_default(), url.unwrap_or_default());
     notice(format!("MCP server {name}: the browser did not open for {url}"), out);
 }
@@ -58,7 +58,7 @@ pub(super) fn workspace_failed(properties: Option<EventWorkspaceFailedProperties
 }
 
 pub(super) fn workspace_status(properties: Option<EventWorkspaceStatusProperties>, out: &mut Drafts) {
-    let EventWorkspaceStatusProperties { status, workspace_id } = properties.unwrap_or_default();
+    let EventWorkspaceStatusProperties { status, workspace_id, .. } = properties.unwrap_or_default();
     let workspace = workspace_id.unwrap_or_default();
     match status {
         Some(EventWorkspaceStatusPropertiesStatus::Error) => notice(format!("workspace {workspace}: error"), out),
@@ -70,7 +70,7 @@ pub(super) fn workspace_status(properties: Option<EventWorkspaceStatusProperties
 }
 
 pub(super) fn worktree_ready(properties: Option<EventWorktreeReadyProperties>, out: &mut Drafts) {
-    let EventWorktreeReadyProperties { name, branch } = properties.unwrap_or_default();
+    let EventWorktreeReadyProperties { name, branch, .. } = properties.unwrap_or_default();
     notice(format!("worktree {} is ready on branch {}", name.unwrap_or_default(), branch.unwrap_or_default()), out);
 }
 
@@ -91,7 +91,7 @@ pub(super) fn disposed(directory: Option<String>, out: &mut Drafts) {
 impl OpenCodeConverter {
     /// Drafts the plan if it has changed.
     pub(super) fn todo_updated(&mut self, properties: Option<EventTodoUpdatedProperties>, out: &mut Drafts) {
-        let Some(EventTodoUpdatedProperties { session_id: Some(id), todos }) = properties else {
+        let Some(EventTodoUpdatedProperties { session_id: Some(id), todos, .. }) = properties else {
             return report_incomplete("todo.updated", out);
         };
         let steps: Vec<PlanStep> = todos.into_iter().flatten().map(convert_step).collect();

@@ -49,7 +49,7 @@ impl OpenCodeConverter {
         text: &str,
         out: &mut Drafts,
     ) {
-        let Some(EventMessagePartUpdatedProperties { part: Some(part), session_id, time }) = properties else {
+        let Some(EventMessagePartUpdatedProperties { part: Some(part), session_id, time, .. }) = properties else {
             return report_incomplete("message.part.updated", out);
         };
         if let Some(at) = time.and_then(|time| time.as_i64()) {
@@ -174,6 +174,7 @@ impl OpenCodeConverter {
             delta: Some(delta),
             message_id,
             field,
+            ..
         }) = properties
         else {
             return report_incomplete("message.part.delta", out);

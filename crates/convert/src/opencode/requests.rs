@@ -149,6 +149,7 @@ impl OpenCodeConverter {
             always,
             metadata,
             tool,
+            ..
         }) = properties
         else {
             return report_incomplete("permission.asked", out);
@@ -175,7 +176,8 @@ impl OpenCodeConverter {
         text: &str,
         out: &mut Drafts,
     ) {
-        let Some(EventPermissionRepliedProperties { request_id: Some(request), session_id, reply }) = properties else {
+        let Some(EventPermissionRepliedProperties { request_id: Some(request), session_id, reply, .. }) = properties
+        else {
             if !self.legacy_permission_replied(text, out) {
                 report_incomplete("permission.replied", out);
             }
@@ -212,6 +214,7 @@ impl OpenCodeConverter {
             save,
             metadata,
             source,
+            ..
         }) = properties
         else {
             return report_incomplete("permission.v2.asked", out);
@@ -237,7 +240,7 @@ impl OpenCodeConverter {
         properties: Option<EventPermissionV2RepliedProperties>,
         out: &mut Drafts,
     ) {
-        let Some(EventPermissionV2RepliedProperties { request_id: Some(request), session_id, reply }) = properties
+        let Some(EventPermissionV2RepliedProperties { request_id: Some(request), session_id, reply, .. }) = properties
         else {
             return report_incomplete("permission.v2.replied", out);
         };
@@ -246,8 +249,9 @@ impl OpenCodeConverter {
     }
 
     pub(super) fn question_asked(&mut self, properties: Option<EventQuestionAskedProperties>, out: &mut Drafts) {
-        let Some(EventQuestionAskedProperties { id: Some(request), session_id: Some(session), questions, tool }) =
-            properties
+        let Some(EventQuestionAskedProperties {
+            id: Some(request), session_id: Some(session), questions, tool, ..
+        }) = properties
         else {
             return report_incomplete("question.asked", out);
         };
@@ -281,8 +285,9 @@ impl OpenCodeConverter {
     }
 
     pub(super) fn question_v2_asked(&mut self, properties: Option<EventQuestionV2AskedProperties>, out: &mut Drafts) {
-        let Some(EventQuestionV2AskedProperties { id: Some(request), session_id: Some(session), questions, tool }) =
-            properties
+        let Some(EventQuestionV2AskedProperties {
+            id: Some(request), session_id: Some(session), questions, tool, ..
+        }) = properties
         else {
             return report_incomplete("question.v2.asked", out);
         };

@@ -273,7 +273,7 @@ impl OpenCodeConverter {
         text: &str,
         out: &mut Drafts,
     ) {
-        let Some(EventSessionStatusProperties { session_id: Some(id), status: Some(status) }) = properties else {
+        let Some(EventSessionStatusProperties { session_id: Some(id), status: Some(status), .. }) = properties else {
             return report_incomplete("session.status", out);
         };
         let is_asking = self.has_pending_request(&id);

@@ -220,7 +220,7 @@ impl Subject {
 
 /// Grants the requested permissions, or none.
 fn grant_permissions(requested: RequestPermissionProfile, reply: Reply<'_>) -> PermissionsRequestApprovalResponse {
-    let RequestPermissionProfile { file_system, network } = requested;
+    let RequestPermissionProfile { file_system, network, .. } = requested;
     let mut all = GrantedPermissionProfile::new();
     (all.file_system, all.network) = (file_system, network);
     let (granted, scope) = match reply {

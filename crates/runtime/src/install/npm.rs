@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use interlingua_convert::Input;
+use serde::Deserialize;
 use tokio::time::{Instant, interval};
 
 use crate::environment::Environment;
@@ -81,8 +82,7 @@ impl<'a> Npm<'a> {
         let fetch_timeout = format!("--fetch-timeout={}", RESOLVE_TIMEOUT.as_millis());
         let args = ["view", spec, "version", "--json", "--fetch-retries=0", &fetch_timeout];
         let stdout = self.run(&args, &std::env::temp_dir(), spec, RESOLVE_TIMEOUT, || ()).await?;
-        serde_json::from_str::<String>(stdout.trim())
-            .map_err(|_| NpmError::NoSuchVersion(format!("the npm registry has no {spec}")))
+        parse_version(&stdout).ok_or_else(|| NpmError::NoSuchVersion(format!("the npm registry has no {spec}")))
     }
 
     /// Installs a package into a folder, and calls `progress` at intervals with the number of bytes in the folder.
@@ -161,6 +161,20 @@ impl<'a> Npm<'a> {
     }
 }
 
+/// Parses the output of `npm view SPEC version --json`: a string, or since npm 12 a list with one string. It is empty if
+/// no version matches.
+fn parse_version(stdout: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Printed {
+        Version(String),
+        List([String; 1]),
+    }
+    match serde_json::from_str(stdout).ok()? {
+        Printed::Version(version) | Printed::List([version]) => Some(version),
+    }
+}
+
 fn explain_timeout(spec: &str, timeout: Duration) -> String {
     if timeout == RESOLVE_TIMEOUT {
         let seconds = timeout.as_secs();
@@ -216,6 +230,16 @@ mod tests {
     fn an_unreachable_registry_is_reported() {
         let message = explain("npm error code EAI_AGAIN\nnpm error syscall getaddrinfo\n", "a@1");
         assert_eq!(message, "npm cannot reach its registry (EAI_AGAIN): check the network and npm's proxy settings");
+    }
+
+    #[test]
+    fn the_version_is_read_as_every_npm_prints_it() {
+        for stdout in ["\"1.2.3\"\n", "[\n  \"1.2.3\"\n]\n"] {
+            assert_eq!(parse_version(stdout).as_deref(), Some("1.2.3"), "{stdout}");
+        }
+        for stdout in ["", "[]", "{}", "[\"1.2.3\", \"1.2.4\"]"] {
+            assert_eq!(parse_version(stdout), None, "{stdout}");
+        }
     }
 
     #[test]

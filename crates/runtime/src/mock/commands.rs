@@ -11,7 +11,7 @@ use super::scenario::{Choice, MockError, Question, Status, Step, Tool};
 type Command = (&'static str, &'static str, fn() -> Vec<Step>);
 
 /// The commands. `echo`, `say` and any other text are repeated; `flood` has a number.
-const COMMANDS: [Command; 12] = [
+const COMMANDS: [Command; 13] = [
     ("help", "lists these commands", help),
     ("markdown", "streams one message in 8 pieces", markdown),
     ("tool", "uses a tool that reads, writes and patches files", tool),
@@ -23,6 +23,7 @@ const COMMANDS: [Command; 12] = [
     ("question", "asks two questions", question),
     ("error", "fails the turn", error),
     ("unparsed", "prints a line that is not JSON, and continues", unparsed),
+    ("example", "shows a typical turn: a plan, a command, a change, a question", example),
     ("demo", "does all of this, and ends the session", demo),
 ];
 
@@ -30,7 +31,7 @@ const COMMANDS: [Command; 12] = [
 const END: &str = "end";
 
 /// The names of all commands.
-pub(super) const NAMES: [&str; 16] = [
+pub(super) const NAMES: [&str; 17] = [
     "help",
     "echo",
     "say",
@@ -46,6 +47,7 @@ pub(super) const NAMES: [&str; 16] = [
     "error",
     "unparsed",
     "end",
+    "example",
     "demo",
 ];
 
@@ -190,23 +192,27 @@ fn permission() -> Vec<Step> {
 }
 
 fn question() -> Vec<Step> {
-    let ask = |header: &str, prompt: &str, options: &[(&str, &str)], multiple| Question {
+    let databases = [("SQLite", "One file, no server"), ("Postgres", "A server of its own")];
+    let features = [("Login", "Who is it?"), ("Logs", "What happened?"), ("Search", "Where is it?")];
+    vec![
+        Step::Ask(vec![
+            vec![choices("Database", "Which database?", &databases, false)],
+            vec![choices("Features", "Which features?", &features, true)],
+        ]),
+        Step::Say("Thank you, that is all I wanted to know.".to_owned()),
+    ]
+}
+
+/// A question with these options and their descriptions.
+fn choices(header: &str, prompt: &str, options: &[(&str, &str)], multiple: bool) -> Question {
+    Question {
         prompt: prompt.to_owned(),
         options: options.iter().map(|(label, description)| choice(label, description)).collect(),
         header: Some(header.to_owned()),
         multiple,
         free_text: None,
         secret: false,
-    };
-    let databases = [("SQLite", "One file, no server"), ("Postgres", "A server of its own")];
-    let features = [("Login", "Who is it?"), ("Logs", "What happened?"), ("Search", "Where is it?")];
-    vec![
-        Step::Ask(vec![
-            vec![ask("Database", "Which database?", &databases, false)],
-            vec![ask("Features", "Which features?", &features, true)],
-        ]),
-        Step::Say("Thank you, that is all I wanted to know.".to_owned()),
-    ]
+    }
 }
 
 fn choice(label: &str, description: &str) -> Choice {
@@ -232,6 +238,43 @@ fn mock_error(aside: bool) -> MockError {
 
 fn unparsed() -> Vec<Step> {
     vec![Step::Unparsed("this is not JSON {".to_owned()), Step::Say("Never mind.".to_owned())]
+}
+
+fn example() -> Vec<Step> {
+    let steps = ["Run the tests", "Fix the function", "Ask what is next"];
+    let plan = |done: usize| {
+        let state = |index| match index {
+            _ if index < done => "completed",
+            _ if index == done => "in_progress",
+            _ => "pending",
+        };
+        let steps: Vec<Value> =
+            (0..).zip(steps).map(|(index, step)| json!({ "content": step, "status": state(index) })).collect();
+        Step::Status(Status { label: StatusLabel::Plan, detail: None, json: Some(json!({ "steps": steps })) })
+    };
+    let mut tests = new_tool(SHELL, ToolKind::Command, json!({ "command": "cargo test" }));
+    tests.output.push_str("test adds_two_numbers ... FAILED\n  left: -1, right: 3\n");
+    tests.exit_code = Some(101);
+    let before = "fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n";
+    let add = unified_diff("src/add.rs", Some(before), Some(&before.replace("a - b", "a + b")));
+    let change = json!({ "path": "src/add.rs", "change": "update", "diff": add });
+    let mut edit = new_tool(EDIT, ToolKind::FileChange, json!({ "changes": [change] }));
+    edit.files = vec![file("src/add.rs", FileAction::Patch, add)];
+    let next = [("Commit", "Save the change in git"), ("Stop", "Leave it as it is")];
+    vec![
+        Step::Think("A test fails. I look at the function that it calls.".to_owned()),
+        plan(0),
+        Step::Tool(tests),
+        plan(1),
+        Step::Say("`add` subtracts. I fix it.".to_owned()),
+        Step::Tool(edit),
+        plan(2),
+        Step::Ask(vec![vec![choices("Next", "The function is fixed. What shall I do now?", &next, false)]]),
+        plan(3),
+        Step::Say(
+            "Every agent shows its work in this form: text, plans, tools, changes, requests and usage.".to_owned(),
+        ),
+    ]
 }
 
 fn demo() -> Vec<Step> {

@@ -69,8 +69,8 @@ pub(crate) struct StandIn {
 impl StandIn {
     /// With stand-ins that replay a recording of an agent. Each process continues where the last one stopped.
     pub(crate) fn replaying(agent: &'static str, recording: &str) -> Self {
-        let programs = [(agent, agent, newest_version(agent))];
-        Self::with_programs(agent, find_recording(agent, recording), programs)
+        let recording = Transcripts::in_repository().newest(agent, recording).unwrap();
+        Self::with_programs(agent, recording.path, [(agent, agent, recording.version)])
     }
 
     /// With stand-ins that replay a recording of an agent that speaks the Agent Client Protocol: `version/scenario`.
@@ -213,18 +213,8 @@ fn write_program(path: &Path, agent: &str, version: &str) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The path of a recording of the newest version.
-fn find_recording(agent: &str, scenario: &str) -> PathBuf {
-    Transcripts::in_repository().find(&format!("{agent}/{}/{scenario}", newest_version(agent))).unwrap()
-}
-
-/// The newest version with recordings.
-fn newest_version(agent: &str) -> String {
-    Transcripts::in_repository().newest_version(agent).unwrap()
-}
-
 /// Whether a process runs. A process that has exited and was not reaped has an empty command line.
-fn is_alive(process: Pid) -> bool {
+pub(crate) fn is_alive(process: Pid) -> bool {
     let command = std::fs::read(format!("/proc/{}/cmdline", process.as_raw_nonzero()));
     command.is_ok_and(|command| !command.is_empty())
 }

@@ -1,0 +1,250 @@
+//! `cargo xtask update`: moves an agent to another version, as far as that needs no judgement.
+//!
+//! The steps are the commands of docs/agent-updated.md. Each runs even if an earlier one has found something for a
+//! person, unless it cannot: without a build there is nothing to record or test. The report lists everything that needs
+//! a person, with file and line, and contains the drift report. It is the text of the pull request that
+//! `.github/workflows/drift.yml` opens.
+
+mod build;
+mod notice;
+mod snapshots;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use clap::Args as ClapArgs;
+use interlingua_agents::Agent;
+
+use crate::agent_install::VersionArgs;
+use crate::npm::Npm;
+use crate::pins::{self, VersionRequest};
+use crate::recipes::recipe;
+use crate::repository::Repository;
+use crate::source_toml::SourceFile;
+use crate::{atomic_write, console, refresh};
+
+/// The update could not be carried out, for example without a network. That is not drift.
+const EXIT_NOT_DONE: u8 = 2;
+
+/// Move an agent to another version, as far as that needs no judgement
+///
+/// Pulls the schema, updates the versions in NOTICE, checks that the workspace compiles, records all scenarios with the
+/// real agent, writes the generated files, runs the tests, and accepts snapshots of new recordings and additions to the
+/// generated API. Then it lists what needs a person, with file and line: a new variant without a converter arm, a test
+/// that fails, a snapshot that differs. Run it again after that; finished steps change nothing.
+#[derive(ClapArgs)]
+#[command(after_long_help = "\
+Examples:
+  cargo xtask update codex --latest            the newest version
+  cargo xtask update codex --version 0.169.0   this version
+  cargo xtask update codex                     the pinned version again, after something was fixed by hand
+  cargo xtask update codex --latest --check    only report what the newest version would change
+
+The version of Claude Code and Amp is that of the package with their declarations, such as
+@anthropic-ai/claude-agent-sdk 0.3.326 for Claude Code 2.1.326.
+Exit codes: 0 nothing is left to do; 1 something needs a person, or with --check, something would
+change; 2 the update could not be carried out, for example because the registry cannot be reached.")]
+pub(crate) struct Args {
+    /// The agent
+    #[arg(value_parser = crate::recipes::agent_parser(), value_name = "AGENT")]
+    agent: Agent,
+    #[command(flatten)]
+    version: VersionArgs,
+    /// Write nothing; report what would change
+    #[arg(long)]
+    check: bool,
+    /// Also write the report to this file, as Markdown
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Folder of the cache of installed packages
+    #[arg(long, value_name = "DIR")]
+    cache_dir: Option<PathBuf>,
+}
+
+/// Something that needs a person.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Finding {
+    /// `file:line`, or only the file or the name of a test.
+    place: String,
+    what: String,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let update = match Update::prepare(args) {
+        Ok(update) => update,
+        Err(error) => {
+            console::log(format_args!("error: {error:#}"));
+            return Ok(ExitCode::from(EXIT_NOT_DONE));
+        }
+    };
+    if args.check {
+        return update.check();
+    }
+    update.run()
+}
+
+/// An update of one agent.
+struct Update<'a> {
+    args: &'a Args,
+    repository: Repository,
+    /// Version of the main package, which is the pin.
+    version: String,
+    pinned: String,
+}
+
+/// Output of a step.
+struct StepOutput {
+    succeeded: bool,
+    text: String,
+}
+
+impl<'a> Update<'a> {
+    /// Finds the version to move to. This also finds out whether the registry can be reached.
+    fn prepare(args: &'a Args) -> Result<Self> {
+        let repository = Repository::find()?;
+        let source = SourceFile::read(&repository.agent_schemas(args.agent.id()).join("source.toml"))?;
+        let main = recipe(args.agent).main_package().name;
+        let pinned = source.pins.get(main).cloned().with_context(|| format!("source.toml does not pin {main}"))?;
+        let version = match args.version.request("update", &[args.agent])? {
+            VersionRequest::Exact(version) => pins::exact_version(version)?,
+            VersionRequest::Latest => pins::find_newest(&Npm::default(), main, None)?,
+            VersionRequest::Pinned => pinned.clone(),
+        };
+        Ok(Self { args, repository, version, pinned })
+    }
+
+    /// Reports what the version would change. Writes only the report.
+    fn check(&self) -> Result<ExitCode> {
+        let drift = self.run_task(&["refresh-schemas", self.args.agent.id(), "--version", &self.version, "--check"])?;
+        if !drift.succeeded && !drift.text.contains(refresh::STALE) {
+            return Ok(ExitCode::from(EXIT_NOT_DONE));
+        }
+        self.write_report(&drift.text, &[])?;
+        Ok(if drift.succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn run(&self) -> Result<ExitCode> {
+        let agent = self.args.agent;
+        let drift = self.run_task(&["refresh-schemas", agent.id(), "--version", &self.version])?;
+        if !drift.succeeded {
+            console::log(format_args!(
+                "error: the schema of {agent} {} was not pulled; nothing has changed",
+                self.version
+            ));
+            return Ok(ExitCode::from(EXIT_NOT_DONE));
+        }
+        self.update_notice()?;
+        let mut findings = build::check(&self.repository)?;
+        // Without a build, nothing can be recorded, generated or tested.
+        if findings.is_empty() {
+            findings.extend(self.record()?);
+            findings.extend(self.generate()?);
+            findings.extend(snapshots::test_and_accept(&self.repository, agent)?);
+        }
+        findings.sort();
+        findings.dedup();
+        self.write_report(&drift.text, &findings)?;
+        Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn update_notice(&self) -> Result<()> {
+        let path = self.repository.root().join("NOTICE");
+        let text = std::fs::read_to_string(&path).context("cannot read NOTICE")?;
+        let source = SourceFile::read(&self.repository.agent_schemas(self.args.agent.id()).join("source.toml"))?;
+        let described = source.described_agent.clone();
+        let packages: Vec<_> = source.pins.into_iter().chain(described).collect();
+        let new = notice::with_versions(&text, recipe(self.args.agent).main_package().name, &packages);
+        if new != text {
+            atomic_write::write_files([(path.as_path(), new.as_str())])?;
+            console::log(format_args!("wrote NOTICE"));
+        }
+        Ok(())
+    }
+
+    fn record(&self) -> Result<Option<Finding>> {
+        let recorded = self.run_task(&["record", self.args.agent.id()])?;
+        let what = "a scenario could not be recorded, or its stream differs; see the output above".to_owned();
+        Ok((!recorded.succeeded).then(|| Finding { place: "cargo xtask record".to_owned(), what }))
+    }
+
+    fn generate(&self) -> Result<Option<Finding>> {
+        let generated = self.run_task(&["generate"])?;
+        let what = last_error(&generated.text);
+        Ok((!generated.succeeded).then_some(Finding { place: "cargo xtask generate".to_owned(), what }))
+    }
+
+    /// Runs another task of this program. Its output is shown and returned.
+    fn run_task(&self, arguments: &[&str]) -> Result<StepOutput> {
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(self.repository.root());
+        if let (Some(folder), Some("refresh-schemas" | "record")) = (&self.args.cache_dir, arguments.first().copied()) {
+            command.arg("--cache-dir").arg(folder);
+        }
+        run_step(&format!("cargo xtask {}", arguments.join(" ")), command)
+    }
+
+    /// Prints the report, and writes it to the file of `--report`.
+    fn write_report(&self, drift: &str, findings: &[Finding]) -> Result<()> {
+        let report = render_report(self.args.agent, &self.pinned, &self.version, drift, findings);
+        console::print(&report);
+        if let Some(path) = &self.args.report {
+            std::fs::write(path, &report).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs the command of a step. Prints its name, its time and its standard output, which is also returned.
+fn run_step(name: &str, mut command: Command) -> Result<StepOutput> {
+    console::log(format_args!("==> {name}"));
+    let started = Instant::now();
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start {name}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    console::log(format_args!("    {} s", started.elapsed().as_secs()));
+    Ok(StepOutput { succeeded: output.status.success(), text })
+}
+
+/// The last line of an output, which says why a step failed.
+fn last_error(text: &str) -> String {
+    text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it failed; see the output above").to_owned()
+}
+
+fn render_report(agent: Agent, pinned: &str, version: &str, drift: &str, findings: &[Finding]) -> String {
+    let mut report = String::new();
+    let from = if pinned == version { version.to_owned() } else { format!("{pinned} → {version}") };
+    let _ = writeln!(report, "# {} {from}\n", agent.descriptor().display_name);
+    if findings.is_empty() {
+        report.push_str("Nothing needs a person.\n");
+    } else {
+        report.push_str("## Needs a person\n\n");
+        for Finding { place, what } in findings {
+            let _ = writeln!(report, "- [ ] `{place}`: {what}");
+        }
+    }
+    let _ = writeln!(report, "\n## Schema\n\n```text\n{}\n```", drift.trim_end());
+    report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_lists_what_needs_a_person_before_the_drift() {
+        let finding = Finding { place: "a.rs:3".to_owned(), what: "non-exhaustive patterns".to_owned() };
+        let report = render_report(Agent::Codex, "1.0.0", "1.1.0", "additive: x\n", &[finding]);
+        let expected = "# Codex 1.0.0 → 1.1.0\n\n## Needs a person\n\n- [ ] `a.rs:3`: non-exhaustive patterns\n\n\
+                        ## Schema\n\n```text\nadditive: x\n```\n";
+        assert_eq!(report, expected);
+        assert!(render_report(Agent::Codex, "1.0.0", "1.0.0", "", &[]).contains("Nothing needs a person."));
+    }
+}
