@@ -238,10 +238,7 @@ impl Thread {
         }
         let is_review = matches!(self.info.role, Some(ThreadRole::Review(_)));
         match &*event {
-            "task_started" | "turn_started" if is_review => {
-                out.drop_record("turn of a review, shown in another thread");
-            }
-            "task_complete" | "turn_complete" | "turn_aborted" if is_review => {
+            "task_started" | "turn_started" | "task_complete" | "turn_complete" | "turn_aborted" if is_review => {
                 out.drop_record("turn of a review, shown in another thread");
             }
             "task_started" | "turn_started" => {
