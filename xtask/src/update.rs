@@ -123,7 +123,7 @@ impl<'a> Update<'a> {
         if !drift.succeeded && !drift.text.contains(refresh::STALE) {
             return Ok(ExitCode::from(EXIT_NOT_DONE));
         }
-        self.write_report(&drift.text, &[])?;
+        self.write_report(&drift.text, None)?;
         Ok(if drift.succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
@@ -147,7 +147,7 @@ impl<'a> Update<'a> {
         }
         findings.sort();
         findings.dedup();
-        self.write_report(&drift.text, &findings)?;
+        self.write_report(&drift.text, Some(&findings))?;
         Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
@@ -189,7 +189,7 @@ impl<'a> Update<'a> {
     }
 
     /// Prints the report, and writes it to the file of `--report`.
-    fn write_report(&self, drift: &str, findings: &[Finding]) -> Result<()> {
+    fn write_report(&self, drift: &str, findings: Option<&[Finding]>) -> Result<()> {
         let report = render_report(self.args.agent, &self.pinned, &self.version, drift, findings);
         console::print(&report);
         if let Some(path) = &self.args.report {
@@ -218,19 +218,23 @@ fn last_error(text: &str) -> String {
     text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it failed; see the output above").to_owned()
 }
 
-fn render_report(agent: Agent, pinned: &str, version: &str, drift: &str, findings: &[Finding]) -> String {
+/// Renders the report. Without `findings`, only the drift is known.
+fn render_report(agent: Agent, pinned: &str, version: &str, drift: &str, findings: Option<&[Finding]>) -> String {
     let mut report = String::new();
     let from = if pinned == version { version.to_owned() } else { format!("{pinned} → {version}") };
     let _ = writeln!(report, "# {} {from}\n", agent.descriptor().display_name);
-    if findings.is_empty() {
-        report.push_str("Nothing needs a person.\n");
-    } else {
-        report.push_str("## Needs a person\n\n");
-        for Finding { place, what } in findings {
-            let _ = writeln!(report, "- [ ] `{place}`: {what}");
+    match findings {
+        None => {}
+        Some([]) => report.push_str("Nothing needs a person.\n\n"),
+        Some(findings) => {
+            report.push_str("## Needs a person\n\n");
+            for Finding { place, what } in findings {
+                let _ = writeln!(report, "- [ ] `{place}`: {what}");
+            }
+            report.push('\n');
         }
     }
-    let _ = writeln!(report, "\n## Schema\n\n```text\n{}\n```", drift.trim_end());
+    let _ = writeln!(report, "## Schema\n\n```text\n{}\n```", drift.trim_end());
     report
 }
 
@@ -241,10 +245,11 @@ mod tests {
     #[test]
     fn the_report_lists_what_needs_a_person_before_the_drift() {
         let finding = Finding { place: "a.rs:3".to_owned(), what: "non-exhaustive patterns".to_owned() };
-        let report = render_report(Agent::Codex, "1.0.0", "1.1.0", "additive: x\n", &[finding]);
+        let report = render_report(Agent::Codex, "1.0.0", "1.1.0", "additive: x\n", Some(&[finding]));
         let expected = "# Codex 1.0.0 → 1.1.0\n\n## Needs a person\n\n- [ ] `a.rs:3`: non-exhaustive patterns\n\n\
                         ## Schema\n\n```text\nadditive: x\n```\n";
         assert_eq!(report, expected);
-        assert!(render_report(Agent::Codex, "1.0.0", "1.0.0", "", &[]).contains("Nothing needs a person."));
+        assert!(render_report(Agent::Codex, "1.0.0", "1.0.0", "", Some(&[])).contains("Nothing needs a person."));
+        assert!(!render_report(Agent::Codex, "1.0.0", "1.0.0", "", None).contains("person"));
     }
 }
