@@ -36,6 +36,7 @@ use crate::process::Server;
 /// stand-ins for the agents replay long recordings as fast as they can, and the events per second through the server
 /// and SSE are compared with those of `interlingua convert` on the same file.
 #[derive(Debug, Parser)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[command(
     name = "bench-server",
     after_help = "\

@@ -226,8 +226,8 @@ async fn check_readers_over_broken_connections(sessions: usize, readers: u32) {
     }
     let (stop, mut stopped) = tokio::sync::oneshot::channel::<()>();
     let cutting = tokio::spawn(async move {
-        // Every connection is cut about twice in a second.
-        let interval = std::time::Duration::from_millis(500) / readers;
+        // Every connection is cut about five times in a second.
+        let interval = std::time::Duration::from_millis(200) / readers;
         let mut cuts = 0;
         loop {
             tokio::select! {

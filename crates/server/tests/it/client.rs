@@ -122,6 +122,7 @@ async fn requests_have_exactly_the_fields_of_the_openapi_document() {
         *field = Some(None);
     }
     create.mcp = Some(json!({}));
+    create.request_timeout_ms = Some(1000);
     let mut file = AttachedFile::new("a.txt");
     (file.mime, file.filename) = (Some("text/plain".to_owned()), Some("a".to_owned()));
     let mut message = MessageRequest::new("hi").id("m1");

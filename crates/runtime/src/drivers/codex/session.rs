@@ -149,12 +149,11 @@ impl CodexSession {
             | DriverCommand::RejectQuestions { key } => (key, Reply::Reject(REFUSAL_MESSAGE)),
             DriverCommand::AnswerQuestions { key, answers } => (key, Reply::Answers(answers)),
         };
-        match self.pending.reply(key.as_str(), reply) {
-            Some(answer) => self.send(answer).await,
-            None => {
-                let (session, key) = (&self.spec.session_id, key.as_str());
-                tracing::debug!(%session, agent = "codex", key, "discarding an answer: the request is not open any more");
-            }
+        if let Some(answer) = self.pending.reply(key.as_str(), reply) {
+            self.send(answer).await;
+        } else {
+            let (session, key) = (&self.spec.session_id, key.as_str());
+            tracing::debug!(%session, agent = "codex", key, "discarding an answer: the request is not open any more");
         }
     }
 
