@@ -1,10 +1,12 @@
 //! Test harness: a host and an agent with one session.
 
+#![expect(clippy::needless_pass_by_value, reason = "tests write `json!` in place")]
+
 use interlingua_schema::{Checker, ContentPart, EventData, ItemKind, ItemStatus, Role, TurnStatus, UniversalEvent};
 use serde_json::{Value, json};
 
 use crate::acp::AcpConverter;
-use crate::{Conversion, ConversionOptions, Input, InputRef, Launch, StreamEnd};
+use crate::{Conversion, ConversionOptions, Input, InputRef, StreamEnd};
 
 /// A conversion with one session `s`.
 pub(super) struct Harness {
