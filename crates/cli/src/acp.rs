@@ -39,7 +39,7 @@ pub struct Args {
     /// Directory for sessions and agents [default: ~/.local/share/interlingua]
     #[arg(long, value_name = "DIR", conflicts_with = "endpoint")]
     data_dir: Option<PathBuf>,
-    /// File with the server's token [default: the token in $INTERLINGUA_TOKEN]
+    /// File with the server's token [default: the token in `$INTERLINGUA_TOKEN`]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Add an ACP agent: its name, and the command that starts it; can be repeated

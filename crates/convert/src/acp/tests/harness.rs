@@ -1,5 +1,7 @@
 //! Test harness: a host and an agent with one session.
 
+#![expect(clippy::needless_pass_by_value, reason = "tests write `json!` in place")]
+
 use interlingua_schema::{Checker, ContentPart, EventData, ItemKind, ItemStatus, Role, TurnStatus, UniversalEvent};
 use serde_json::{Value, json};
 
