@@ -25,6 +25,7 @@ Examples:
   cargo xtask bench-server --base http://127.0.0.1:2468 --pid 1234   a running server
 
 The token of a running server is read from INTERLINGUA_TOKEN.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
     /// Measure the running server at this URL instead of starting one
     #[arg(long, value_name = "URL", requires = "pid")]

@@ -80,7 +80,8 @@ pub(crate) fn resolve_agent<R: BufRead>(
 fn refuse_history(file: &str, line: &str) -> anyhow::Result<()> {
     match history_agent(line) {
         Some(agent) => bail!(
-            "{file} is a session file that {} keeps on disk; expected what it prints, or a wirelog",
+            "{file} is a session file that {} keeps on disk, not what it prints; read it with `interlingua convert FILE` or \
+             `interlingua show FILE`, without --agent",
             agent.descriptor().display_name
         ),
         None => Ok(()),

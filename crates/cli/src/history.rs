@@ -154,11 +154,13 @@ pub(crate) fn outcome(report: &HistoryReport, is_strict: bool) -> Outcome {
 
 /// What is damaged, one line each.
 pub(crate) fn report_text(report: &HistoryReport) -> String {
-    let mut text: String = report.problems.iter().map(|problem| format!("{problem}\n")).collect();
+    let mut lines: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
     if report.damaged > 0 {
-        text.push_str(&format!("{} of {} records are damaged\n", report.damaged, report.records));
+        lines.push(format!("{} of {} records are damaged", report.damaged, report.records));
     }
-    text
+    // Each line ends with a line break.
+    lines.push(String::new());
+    lines.join("\n")
 }
 
 /// Whether records are damaged, or, if the command is strict, of unknown types.

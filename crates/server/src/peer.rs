@@ -131,9 +131,8 @@ impl Shared {
         for (check, socket) in searched {
             check.answer(match owners.get(&socket.inode) {
                 Some(SocketOwner::Agent) => Peer::Agent,
-                Some(SocketOwner::Other) => Peer::Client,
                 None if socket.user == own_user.as_raw() => Peer::Unknown,
-                None => Peer::Client,
+                Some(SocketOwner::Other) | None => Peer::Client,
             });
         }
     }
