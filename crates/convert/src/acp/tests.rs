@@ -48,6 +48,19 @@ fn an_unknown_update_is_one_report_and_does_not_cut_a_message() {
 }
 
 #[test]
+fn a_call_whose_kind_changes_has_no_input_of_the_earlier_kind() {
+    let mut acp = Harness::in_turn();
+    let call = json!({ "toolCallId": "t", "title": "ls", "kind": "execute", "rawInput": { "command": "ls" } });
+    acp.update("tool_call", call);
+    acp.update("tool_call_update", json!({ "toolCallId": "t", "kind": "other" }));
+    acp.update("tool_call_update", json!({ "toolCallId": "t", "status": "completed" }));
+    acp.end_turn();
+    let events = acp.finish();
+    let call = &data_of(&events, "item.completed")[1]["item"]["content"][0];
+    assert_eq!((&call["tool_kind"], &call["input"]), (&json!("other"), &json!(null)));
+}
+
+#[test]
 fn a_permission_request_may_be_the_first_mention_of_a_call() {
     let mut acp = Harness::in_turn();
     acp.ask(json!({ "toolCallId": "t", "title": "rm a", "kind": "execute", "status": "pending" }));

@@ -392,9 +392,11 @@ impl Tool {
             return;
         };
         call.name = newer.name;
+        // The earlier input has the keys of the earlier kind.
+        let keeps_kind = newer.kind.is_none() || newer.kind == call.kind;
         call.kind = newer.kind.or(call.kind.take());
         call.arguments = newer.arguments.or(call.arguments.take());
-        call.input = newer.input.or(call.input.take());
+        call.input = newer.input.or(call.input.take().filter(|_| keeps_kind));
         call.title = newer.title.or(call.title.take());
         self.native_id = newer.native_id.or(self.native_id.take());
     }

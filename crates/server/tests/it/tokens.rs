@@ -41,13 +41,14 @@ async fn each_endpoint_needs_its_scope() {
             let method: Method = method.to_uppercase().parse().unwrap();
             let needed = match (path.as_str(), &method) {
                 ("/v1/health" | "/v1/ready", _) => continue,
-                ("/metrics", _) | ("/v1/agents/{agent}/install", &Method::POST) => Scope::Admin,
-                ("/v1/sessions/{id}", &Method::DELETE) => Scope::Admin,
+                ("/metrics", _)
+                | ("/v1/agents/{agent}/install", &Method::POST)
+                | ("/v1/sessions/{id}", &Method::DELETE) => Scope::Admin,
                 (_, &Method::GET) => Scope::Read,
                 _ => Scope::Drive,
             };
             for (scope, client) in &clients {
-                let path = path.replace("{agent}", "mock").replace("{id}", "none").replace("{", "").replace("}", "");
+                let path = path.replace("{agent}", "mock").replace("{id}", "none").replace(['{', '}'], "");
                 let response = client.request(method.clone(), &path).send().await.unwrap();
                 if *scope == needed || *scope == Scope::Admin {
                     assert_ne!(response.status(), StatusCode::FORBIDDEN, "{scope}: {method} {path}");
