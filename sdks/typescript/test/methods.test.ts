@@ -15,7 +15,11 @@ describe("a client", () => {
   test("reads health, agents, modes and models", async () => {
     expect(await client.health()).toMatchObject({ status: "ok", version: expect.any(String) });
     const agents = await client.agents();
-    expect(agents.map(({ id }) => id)).toEqual(["claude", "codex", "opencode", "amp", "mock"]);
+    const ids = agents.map(({ id }) => id);
+    expect(ids.slice(0, 4)).toEqual(["claude", "codex", "opencode", "amp"]);
+    // Agents of the Agent Client Protocol.
+    expect(ids).toContain("gemini");
+    expect(ids.at(-1)).toBe("mock");
     expect(agents.at(-1)).toMatchObject({ installed: true, capabilities: { permissions: true } });
     expect((await client.modes("mock")).map(({ id }) => id)).toContain("plan");
     expect(await client.models("mock")).toMatchObject({ defaultModel: "mock", models: [{ id: "mock" }] });
