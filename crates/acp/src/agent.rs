@@ -92,20 +92,21 @@ impl Agent {
             #[serde(default)]
             method: Option<String>,
         }
-        let nobody = || RequestId::Unknown(Value::Null.into());
+        // JSON-RPC answers a line without a readable id with the id null.
+        let null_id = || RequestId::Unknown(Value::Null.into());
         let head: Head = match serde_json::from_str(&line) {
             Ok(head) => head,
             Err(error) if error.is_data() => {
-                return self.connection.send(refuse(nobody(), INVALID_REQUEST, &error.to_string()));
+                return self.connection.send(refuse(null_id(), INVALID_REQUEST, &error.to_string()));
             }
-            Err(error) => return self.connection.send(refuse(nobody(), PARSE_ERROR, &error.to_string())),
+            Err(error) => return self.connection.send(refuse(null_id(), PARSE_ERROR, &error.to_string())),
         };
         match (head.method, head.id) {
             (Some(method), Some(id)) => self.handle_request(&method, id, &line).await,
             (Some(_), None) => self.handle_notification(&line).await,
             (None, Some(id)) => self.connection.receive_answer(&id, line),
             (None, None) => {
-                self.connection.send(refuse(nobody(), INVALID_REQUEST, "neither a request nor an answer"));
+                self.connection.send(refuse(null_id(), INVALID_REQUEST, "neither a request nor an answer"));
             }
         }
     }

@@ -68,7 +68,7 @@ impl Connection {
         PendingRequest { id, connection: self.clone(), answer, is_answered: false }
     }
 
-    /// Passes on the answer to a request. An answer that nobody waits for is ignored.
+    /// Passes on the answer to a request. An answer without an open request is ignored.
     pub(crate) fn receive_answer(&self, id: &RequestId, line: String) {
         let RequestId::Number(id) = id else { return };
         let sender = u64::try_from(*id).ok().and_then(|id| self.pending().remove(&id));
@@ -78,7 +78,7 @@ impl Connection {
         }
     }
 
-    /// Tells the client that nobody waits for its answer any more, unless it has answered.
+    /// Cancels a request to the client, unless it has answered.
     pub(crate) fn withdraw(&self, request: u64) {
         if self.pending().remove(&request).is_some() {
             let cancelled = new!(CancelRequestNotification { request_id: Some(number(request)) });

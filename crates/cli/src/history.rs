@@ -12,6 +12,7 @@ use interlingua_history::{
     detect_format,
 };
 
+use crate::duration::parse_duration;
 use crate::{Outcome, convert, show};
 
 /// List, show, convert and import the sessions that agents keep on disk.
@@ -171,22 +172,13 @@ pub(crate) fn has_issues(report: &HistoryReport, is_strict: bool) -> bool {
 /// Parses how far back something is: `7d`, `12h`, `30m`, or a time.
 pub(crate) fn parse_since(text: &str) -> Result<interlingua_schema::Timestamp, String> {
     use interlingua_schema::Timestamp;
-    const EXPECTED: &str = "expected a time such as 2026-01-31T08:00:00Z, or a duration such as 7d, 12h or 30m";
     if let Ok(time) = text.parse() {
         return Ok(time);
     }
-    let unit = text.chars().next_back().ok_or(EXPECTED)?;
-    let seconds: i64 = match unit {
-        'm' => 60,
-        'h' => 3600,
-        'd' => 86_400,
-        'w' => 604_800,
-        _ => return Err(EXPECTED.to_owned()),
-    };
-    let count: i64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| EXPECTED)?;
+    let age = parse_duration(text).map_err(|error| format!("{error}, or a time such as 2026-01-31T08:00:00Z"))?;
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
-    Ok(Timestamp::from_millis(now.saturating_sub(count.saturating_mul(seconds).saturating_mul(1000))))
+    let since = now.saturating_sub(age);
+    Ok(Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ impl ErrorList {
     /// Adds an error, and prints the one before.
     ///
     /// # Errors
-    /// If it is that nobody reads the output any more, which ends the command.
+    /// If the error is a closed output, which ends the command.
     pub(crate) fn push(&mut self, error: anyhow::Error) -> anyhow::Result<()> {
         if is_broken_pipe(&error) {
             return Err(error);
@@ -98,7 +98,7 @@ fn run_jobs<'a, T: 'static>(jobs: &Mutex<Receiver<Job<'a, T>>>, work: impl Fn(&'
     let next_job = || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
     while let Ok((file, sender)) = next_job() {
         let result = work(file, Output::to(QueueWriter(sender.clone())));
-        // If nobody receives it, the output could not be written, and the program ends.
+        // The receiver is gone if the output could not be written; the program then ends.
         let _ = sender.send(Message::Result(result));
     }
 }
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn writing_fails_when_nobody_receives() {
+    fn writing_fails_when_the_receiver_is_gone() {
         let (sender, messages) = sync_channel::<Message<()>>(QUEUE_CAPACITY);
         drop(messages);
         assert_eq!(QueueWriter(sender).write(b"x").unwrap_err().kind(), io::ErrorKind::BrokenPipe);

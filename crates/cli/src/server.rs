@@ -3,7 +3,6 @@
 mod access;
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use interlingua_runtime::{Runtime, RuntimeOptions, drivers};
-use interlingua_server::{Access, NamedTokens, ServerConfig, Token, TokenFile, WebOrigin};
+use interlingua_server::{Access, NamedTokens, ServerConfig, Token, TokenFile, WebOrigin, generate_token};
 use interlingua_store::{Store, StoreOptions};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -92,7 +91,7 @@ pub struct Args {
     /// On SIGTERM, start no further turns and wait for those that run, at most for this time, e.g. 10m
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     drain: Option<Duration>,
-    /// Deny permissions and reject questions that nobody answers for this time, e.g. 1h [default: they wait]
+    /// Deny permissions and reject questions without an answer after this time, e.g. 1h [default: they wait]
     #[arg(long, value_name = "DURATION", value_parser = parse_request_timeout)]
     request_timeout: Option<Duration>,
     /// Install an agent when a session needs it
@@ -162,7 +161,7 @@ pub(crate) fn run_for_page<G>(
     ready: impl FnOnce(&Path, &str, &str) -> G,
 ) -> anyhow::Result<()> {
     init_logging(log, LogFormat::Text)?;
-    let token = random_token()?;
+    let token = generate_token().context("cannot make a token")?;
     let access = Access::Token(Token::new(token.clone())?);
     serve(private_args(data_dir, port, mock), access, |data_dir, url| ready(data_dir, url, &token))
 }
@@ -179,7 +178,7 @@ pub(crate) fn run_for_acp<F>(
 where
     F: Future<Output = anyhow::Result<()>> + Send + 'static,
 {
-    let token = random_token()?;
+    let token = generate_token().context("cannot make a token")?;
     let access = Access::Token(Token::new(token.clone())?);
     let args = Args { acp_agent: acp_agent.to_vec(), ..private_args(Some(data_dir), 0, mock) };
     serve_until(args, access, |data_dir, url| Ok(((), start(data_dir, url, &token)?)))
@@ -207,18 +206,6 @@ fn private_args(data_dir: Option<PathBuf>, port: u16, mock: MockArgs) -> Args {
         mock,
         storage: StorageArgs::default(),
     }
-}
-
-/// A random token.
-fn random_token() -> anyhow::Result<String> {
-    let mut bytes = [0_u8; 24];
-    let random = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    random.context("cannot read /dev/urandom for a token")?;
-    Ok(bytes.iter().fold(String::new(), |mut token, byte| {
-        // Writing to a `String` does not fail.
-        let _ = fmt::Write::write_fmt(&mut token, format_args!("{byte:02x}"));
-        token
-    }))
 }
 
 fn serve<G>(args: Args, access: Access, ready: impl FnOnce(&Path, &str) -> G) -> anyhow::Result<()> {

@@ -11,6 +11,7 @@
 
 mod npm;
 mod package;
+mod staging;
 mod version;
 
 use std::collections::HashMap;
@@ -33,6 +34,7 @@ use crate::process::{Program, Supervisor};
 use crate::process_environment::process_environment;
 use npm::{Npm, NpmError};
 use package::InstalledPackage;
+use staging::StagingFolder;
 use version::{compare_to_pinned, install_command, pinned_version};
 
 /// Name of the link to the version that was installed last.
@@ -350,8 +352,8 @@ impl Installation {
         let (package, version) = self.resolve(&npm, &wanted).await?;
         let spec = format!("{package}@{version}");
         let staging = StagingFolder::create(&self.folder())?;
-        npm.install(&staging.0, &spec, progress).await?;
-        self.verify(&staging.0, &spec).await?;
+        npm.install(staging.path(), &spec, progress).await?;
+        self.verify(staging.path(), &spec).await?;
         staging.publish(&self.folder().join(&version))?;
         self.make_current(&version)?;
         self.find_installed(&version).ok_or_else(|| format!("{spec} was installed, but its program has disappeared"))
@@ -416,45 +418,6 @@ impl Installation {
 
     fn printed_versions(&self) -> MutexGuard<'_, HashMap<PathBuf, (SystemTime, Option<String>)>> {
         self.printed_versions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A folder for an installation in progress. It is removed when dropped, unless it was
-/// [published](StagingFolder::publish) as the folder of a version.
-struct StagingFolder(PathBuf);
-
-impl StagingFolder {
-    fn create(parent: &Path) -> Result<Self, String> {
-        let folder = parent.join(format!(".fresh-{}", std::process::id()));
-        // A process that died may have left one.
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
-        Ok(Self(folder))
-    }
-
-    /// Moves the content to its final folder in one step, and replaces what is there.
-    fn publish(self, folder: &Path) -> Result<(), String> {
-        let failed = |error: std::io::Error| format!("cannot write {}: {error}", folder.display());
-        let old = self.0.with_extension("old");
-        // The old version may be in use, which does no harm: open files stay readable.
-        let had_old = folder.exists();
-        if had_old {
-            let _ = std::fs::remove_dir_all(&old);
-            std::fs::rename(folder, &old).map_err(failed)?;
-        }
-        std::fs::rename(&self.0, folder).map_err(failed)?;
-        if had_old && let Err(error) = std::fs::remove_dir_all(&old) {
-            let folder = old.display();
-            tracing::warn!(%folder, %error, "cannot remove the folder of the replaced version; remove it by hand");
-        }
-        Ok(())
-    }
-}
-
-impl Drop for StagingFolder {
-    fn drop(&mut self) {
-        // After `publish`, the folder does not exist any more.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

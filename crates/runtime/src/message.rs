@@ -9,7 +9,8 @@ use crate::attachments;
 use crate::cpu_bound::run_cpu_bound;
 use crate::error::RuntimeError;
 use crate::ids::unique_id;
-use crate::runtime::{Runtime, SentMessage};
+use crate::runtime::Runtime;
+use crate::sent_message::SentMessage;
 use crate::session::SessionCommand;
 
 /// Maximum length of a message id.

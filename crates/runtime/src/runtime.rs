@@ -16,6 +16,7 @@ use crate::driver::{BoxFuture, Driver, PermissionReply, ServeError};
 use crate::error::RuntimeError;
 use crate::install::check_version;
 use crate::install_jobs::{InstallJob, InstallJobs, InstallStatus};
+use crate::options::RuntimeOptions;
 use crate::running_turns::RunningTurns;
 use crate::secrets::{Secrets, SecretsBySession, SessionSecrets};
 use crate::session::{QuestionReply, ReplySender, SessionCommand};
@@ -27,71 +28,6 @@ const MAX_SESSION_ID_BYTES: usize = 256;
 
 /// How long a large message waits for another one.
 const LARGE_MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Options of a [`Runtime`].
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct RuntimeOptions {
-    /// Whether creating a session installs its agent if it is missing.
-    pub auto_install: bool,
-    /// How long an agent may take to end an interrupted turn before its connection is closed.
-    pub interrupt_grace: Duration,
-    /// How long a driver may take to end its agent before its task is aborted.
-    pub stop_grace: Duration,
-    /// How long an agent may take to list its modes or models.
-    pub query_timeout: Duration,
-    /// How long a permission request or question waits for an answer before it is denied or rejected; `None` for ever.
-    pub request_timeout: Option<Duration>,
-}
-
-impl Default for RuntimeOptions {
-    fn default() -> Self {
-        Self {
-            auto_install: false,
-            interrupt_grace: Duration::from_secs(10),
-            stop_grace: Duration::from_secs(5),
-            query_timeout: Duration::from_secs(60),
-            request_timeout: None,
-        }
-    }
-}
-
-impl RuntimeOptions {
-    /// Sets whether creating a session installs its agent if it is missing.
-    #[must_use]
-    pub fn auto_install(mut self, auto_install: bool) -> Self {
-        self.auto_install = auto_install;
-        self
-    }
-
-    /// Sets how long an agent may take to end an interrupted turn.
-    #[must_use]
-    pub fn interrupt_grace(mut self, grace: Duration) -> Self {
-        self.interrupt_grace = grace;
-        self
-    }
-
-    /// Sets how long a driver may take to end its agent.
-    #[must_use]
-    pub fn stop_grace(mut self, grace: Duration) -> Self {
-        self.stop_grace = grace;
-        self
-    }
-
-    /// Sets how long a permission request or question waits for an answer before it is denied or rejected.
-    #[must_use]
-    pub fn request_timeout(mut self, timeout: Option<Duration>) -> Self {
-        self.request_timeout = timeout;
-        self
-    }
-
-    /// Sets how long an agent may take to list its modes or models.
-    #[must_use]
-    pub fn query_timeout(mut self, timeout: Duration) -> Self {
-        self.query_timeout = timeout;
-        self
-    }
-}
 
 /// All sessions of a store, and the agents behind them. Cloning copies a pointer.
 ///
@@ -121,46 +57,6 @@ pub(crate) struct Shared {
 pub struct CreatedSession {
     /// The agent's id of the session, if it is known before the agent has started.
     pub native_session_id: Option<NativeSessionId>,
-}
-
-/// A message that is durably queued.
-#[derive(Debug)]
-pub struct SentMessage {
-    turn: Turn,
-}
-
-#[derive(Debug)]
-enum Turn {
-    /// It has not started, as far as is known.
-    Waiting(oneshot::Receiver<u64>),
-    /// It started after the event with this sequence.
-    Started(u64),
-    /// There is none: the message was removed from the queue.
-    Cancelled,
-}
-
-impl SentMessage {
-    pub(crate) fn waiting(turn: oneshot::Receiver<u64>) -> Self {
-        Self { turn: Turn::Waiting(turn) }
-    }
-
-    pub(crate) fn started(after: u64) -> Self {
-        Self { turn: Turn::Started(after) }
-    }
-
-    pub(crate) fn cancelled() -> Self {
-        Self { turn: Turn::Cancelled }
-    }
-
-    /// Waits for the message's turn. Returns the sequence number *before* the first event of the turn, so that reading
-    /// after it shows the turn from its start. `None` if the session ended first, or the message was removed from the queue.
-    pub async fn wait_for_turn(self) -> Option<u64> {
-        match self.turn {
-            Turn::Waiting(turn) => turn.await.ok(),
-            Turn::Started(after) => Some(after),
-            Turn::Cancelled => None,
-        }
-    }
 }
 
 impl Runtime {

@@ -324,7 +324,7 @@ impl SessionActor {
         });
     }
 
-    /// Handles a passed deadline: of an interrupt that the agent did not follow, of requests that nobody answered, or of
+    /// Handles a passed deadline: of an interrupt that the agent did not follow, of unanswered requests, or of
     /// an idle agent.
     async fn handle_deadline(&mut self) -> Result<(), RuntimeError> {
         self.expire_requests();

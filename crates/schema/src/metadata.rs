@@ -177,7 +177,7 @@ wire_struct! {
         pub scope?: Option<ApprovalScope>,
         /// Name of the API token that resolved the permission. Omitted until then, and if it is not known.
         pub by?: Option<String>,
-        /// True if the permission was denied because nobody answered in time. Omitted otherwise.
+        /// True if the permission was denied because there was no answer in time. Omitted otherwise.
         pub expired?: Option<bool>,
         /// Further data of the request, as the agent sent it; null if there is none.
         pub native: Option<Value>,
@@ -235,7 +235,7 @@ wire_struct! {
         pub secret: bool,
         /// Id of the tool call that waits for the answer. Omitted if there is none.
         pub call_id?: Option<String>,
-        /// True if the question was rejected because nobody answered in time. Omitted otherwise.
+        /// True if the question was rejected because there was no answer in time. Omitted otherwise.
         pub expired?: Option<bool>,
         /// Further data of the request, as the agent sent it. Omitted if there is none.
         pub native?: Option<Value>,

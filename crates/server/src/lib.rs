@@ -59,4 +59,4 @@ mod tokens;
 pub use config::{Access, ServerConfig, Token, TokenError, WebOrigin, WebOriginError};
 pub use openapi::document as openapi_document;
 pub use serve::{ServerError, serve};
-pub use tokens::{NamedToken, NamedTokens, Scope, TokenFile, TokenFileError};
+pub use tokens::{NamedToken, NamedTokens, Scope, TokenFile, TokenFileError, generate_token};

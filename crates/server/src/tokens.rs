@@ -189,11 +189,7 @@ impl TokenFile {
         if tokens.iter().any(|token| token.name == name) {
             return Err(TokenFileError::NameTaken(name.to_owned()));
         }
-        let mut secret = [0; SECRET_BYTES];
-        File::open("/dev/urandom")
-            .and_then(|mut random| random.read_exact(&mut secret))
-            .map_err(|error| self.io_error(error))?;
-        let text = format!("{PREFIX}{}", to_hex(&secret));
+        let text = generate_token().map_err(|error| self.io_error(error))?;
         let created_at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         tokens.push(NamedToken { name: name.to_owned(), scopes, created_at, sha256: hash(&text) });
         self.store(tokens)?;
@@ -296,6 +292,17 @@ impl NamedTokens {
         let is_equal = |token: &&NamedToken| bool::from(token.sha256.as_bytes().ct_eq(hash.as_bytes()));
         state.1.iter().find(is_equal).cloned()
     }
+}
+
+/// Makes the text of a token that cannot be guessed.
+///
+/// # Errors
+///
+/// If the system has no random numbers.
+pub fn generate_token() -> io::Result<String> {
+    let mut secret = [0; SECRET_BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut secret)?;
+    Ok(format!("{PREFIX}{}", to_hex(&secret)))
 }
 
 fn version(path: &Path) -> FileVersion {

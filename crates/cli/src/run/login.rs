@@ -1,6 +1,6 @@
 //! Checks before a turn whether the user is signed in with the agent.
 //!
-//! Without credentials, some agents retry for a minute before they fail, and Amp waits for a login that nobody sees.
+//! Without credentials, some agents retry for a minute before they fail, and Amp waits for a login whose prompt is not shown.
 
 use std::path::{Path, PathBuf};
 

@@ -145,7 +145,7 @@ fn a_log_that_cannot_be_converted_does_not_stop_the_others() {
 }
 
 #[test]
-fn several_logs_end_when_nobody_reads_their_events() {
+fn several_logs_end_when_the_output_is_closed() {
     let dir = TempDir::new().unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_interlingua"))
         .arg("convert")

@@ -12,33 +12,19 @@ use serde::Deserialize;
 use super::line::Message;
 use crate::json::{Field, decode, hash, number, text};
 
-/// Counts of the API, which do not include cached tokens in the input.
+/// Counts of the API, which do not include cached tokens in the input: of a message, or in `cost-state` of all messages of
+/// a model, with other names.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 #[expect(clippy::struct_field_names, reason = "the names of the API")]
 struct ApiUsage<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, alias = "inputTokens")]
     input_tokens: Field<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "cacheReadInputTokens")]
     cache_read_input_tokens: Field<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "cacheCreationInputTokens")]
     cache_creation_input_tokens: Field<'a>,
-    #[serde(borrow)]
-    output_tokens: Field<'a>,
-}
-
-/// Totals of one model in `cost-state`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-#[expect(clippy::struct_field_names, reason = "the names of the format")]
-struct ModelTotals<'a> {
-    #[serde(borrow)]
-    input_tokens: Field<'a>,
-    #[serde(borrow)]
-    cache_read_input_tokens: Field<'a>,
-    #[serde(borrow)]
-    cache_creation_input_tokens: Field<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "outputTokens")]
     output_tokens: Field<'a>,
 }
 
@@ -52,20 +38,19 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    fn from_fields(input: Field<'_>, read: Field<'_>, written: Field<'_>, output: Field<'_>) -> Self {
+    fn from_usage(usage: &ApiUsage<'_>) -> Self {
         let count = |field| number(field).unwrap_or(0);
-        Self { input: count(input), cache_read: count(read), cache_write: count(written), output: count(output) }
+        Self {
+            input: count(usage.input_tokens),
+            cache_read: count(usage.cache_read_input_tokens),
+            cache_write: count(usage.cache_creation_input_tokens),
+            output: count(usage.output_tokens),
+        }
     }
 
     /// The usage of a message.
     pub(super) fn of_message(message: &Message<'_>) -> Self {
-        let usage: ApiUsage<'_> = decode(message.usage);
-        Self::from_fields(
-            usage.input_tokens,
-            usage.cache_read_input_tokens,
-            usage.cache_creation_input_tokens,
-            usage.output_tokens,
-        )
+        Self::from_usage(&decode(message.usage))
     }
 
     fn map(self, other: Self, combine: impl Fn(u64, u64) -> u64) -> Self {
@@ -147,15 +132,8 @@ impl UsageCounter {
     /// Totals of the session, cumulative over its processes. What they contain beyond the messages was used by requests
     /// that leave no message: compactions, titles.
     pub(super) fn add_totals(&mut self, by_model: Field<'_>, cost: Field<'_>) {
-        let models: BTreeMap<String, ModelTotals<'_>> = decode(by_model);
-        let totals = models.values().fold(Tokens::default(), |sum, model| {
-            sum.plus(Tokens::from_fields(
-                model.input_tokens,
-                model.cache_read_input_tokens,
-                model.cache_creation_input_tokens,
-                model.output_tokens,
-            ))
-        });
+        let models: BTreeMap<String, ApiUsage<'_>> = decode(by_model);
+        let totals = models.values().fold(Tokens::default(), |sum, model| sum.plus(Tokens::from_usage(model)));
         let process = totals.minus(self.totals);
         self.turn = self.turn.plus(process.minus(self.since_totals));
         if let Some(cost) = cost.and_then(|cost| cost.get().parse::<f64>().ok()) {

@@ -32,7 +32,7 @@ pub(crate) fn is_database(path: &Path) -> bool {
     File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == MAGIC
 }
 
-/// An open copy of a database, or the database itself if nobody writes it.
+/// An open copy of a database, or the database itself if no process has it open for writing.
 pub(super) struct Database {
     path: PathBuf,
     connection: Connection,

@@ -14,7 +14,7 @@ static SUPERVISORS: Mutex<BTreeMap<u32, Registration>> = Mutex::new(BTreeMap::ne
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Registration {
     Registered,
-    /// Nobody waits for the supervisor any more, but it may still run.
+    /// Its handle was dropped, but the process may still run.
     Dropped,
 }
 

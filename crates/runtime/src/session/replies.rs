@@ -20,7 +20,7 @@ pub(super) struct Replies {
     questions: HashMap<String, Vec<String>>,
     /// Requests whose questions were all answered, or rejected.
     closed: HashSet<Key>,
-    /// Questions that nobody answered in time.
+    /// Questions that were not answered in time.
     expired_questions: HashSet<String>,
 }
 
@@ -29,12 +29,12 @@ pub(super) struct Replies {
 pub(super) enum ReplySource {
     /// A client, which used the API token with this name, if it has one.
     Client { token: Option<String> },
-    /// Nobody answered in time.
+    /// There was no answer in time.
     Expired,
 }
 
 impl Replies {
-    /// Adds to an event what only the session knows: who answered a request, or that nobody did in time.
+    /// Adds to an event what only the session knows: who answered a request, or that there was no answer in time.
     pub(super) fn complete_event(&self, data: &mut EventData) {
         match data {
             EventData::PermissionResolved(permission) => {
@@ -54,17 +54,17 @@ impl Replies {
 }
 
 impl SessionActor {
-    /// Denies and rejects the requests that nobody answered in time.
+    /// Denies and rejects the requests that were not answered in time.
     pub(super) fn expire_requests(&mut self) {
         for request in self.request_deadlines.take_expired(Instant::now()) {
             let (session, agent) = (&self.session.id, self.driver.id());
             let result = match request {
                 PendingRequest::Permission(id) => {
-                    tracing::info!(%session, agent, permission = id, "denying a permission that nobody answered in time");
+                    tracing::info!(%session, agent, permission = id, "denying a permission request: no answer in time");
                     self.reply_permission(id, PermissionReply::Reject, ReplySource::Expired)
                 }
                 PendingRequest::Question(id) => {
-                    tracing::info!(%session, agent, question = id, "rejecting a question that nobody answered in time");
+                    tracing::info!(%session, agent, question = id, "rejecting a question: no answer in time");
                     self.reply_question(id, QuestionReply::Rejected, &ReplySource::Expired)
                 }
             };

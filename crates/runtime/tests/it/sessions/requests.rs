@@ -188,7 +188,7 @@ async fn one_rejection_rejects_all_questions_of_a_request() {
 }
 
 #[tokio::test]
-async fn requests_that_nobody_answers_in_time_are_denied() {
+async fn requests_without_an_answer_in_time_are_denied() {
     for message in ["permission", "question"] {
         let test = TestRuntime::new();
         test.runtime.create("s".into(), mock().request_timeout_ms(Some(50))).await.unwrap();
