@@ -598,7 +598,7 @@ export interface PermissionMetadata {
   by?: string | null;
   /** Id of the tool call that waits for the permission; null if no call is known. */
   call_id: string | null;
-  /** True if the permission was denied because nobody answered in time. Omitted otherwise. */
+  /** True if the permission was denied because there was no answer in time. Omitted otherwise. */
   expired?: boolean | null;
   /** Input of the tool call; null if it is not known. */
   input: ToolInput | null;
@@ -719,7 +719,7 @@ export interface QuestionInput {
 export interface QuestionMetadata {
   /** Id of the tool call that waits for the answer. Omitted if there is none. */
   call_id?: string | null;
-  /** True if the question was rejected because nobody answered in time. Omitted otherwise. */
+  /** True if the question was rejected because there was no answer in time. Omitted otherwise. */
   expired?: boolean | null;
   /** Whether the answer may be free text instead of an option. */
   free_text: boolean;
