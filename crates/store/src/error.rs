@@ -115,7 +115,7 @@ pub enum StoreError {
         found: u64,
     },
     /// The disk is full. Stored events can still be read. Writing works again once there is space.
-    #[error("the disk is full; nothing was written ({0})")]
+    #[error("the disk is full; nothing was written; free disk space or delete sessions ({0})")]
     DiskFull(String),
     /// The session has reached its maximum size. It can be read, ended and deleted.
     #[error(

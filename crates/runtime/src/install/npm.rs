@@ -198,7 +198,7 @@ fn explain_failure(stderr: &str, spec: &str) -> NpmError {
         return NpmError::NoSuchVersion(format!("the npm registry has no {spec}"));
     }
     if code == "ENOSPC" {
-        return NpmError::Other(format!("npm cannot install {spec}: the disk is full"));
+        return NpmError::Other(format!("npm cannot install {spec}: the disk is full; free some space"));
     }
     let details = ["code ", "errno ", "syscall ", "path ", "A complete log"];
     let sentence = lines().find(|line| !line.is_empty() && !details.iter().any(|prefix| line.starts_with(prefix)));
