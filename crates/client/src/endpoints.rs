@@ -1,5 +1,6 @@
 //! One method per endpoint.
 
+use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
@@ -8,8 +9,8 @@ use crate::error::ClientError;
 use crate::follow::EventStream;
 use crate::frames::{FrameStream, TurnStream};
 use crate::types::{
-    AgentInfo, AgentList, AgentModels, CheckReport, CreateSessionRequest, CreatedSession, EventPage, EventQuery,
-    ExportFormat, Health, InstallRequest, InstallStatus, MessageList, MessageRequest, ModeInfo, ModeList,
+    AgentInfo, AgentList, AgentModels, AttachedFile, CheckReport, CreateSessionRequest, CreatedSession, EventPage,
+    EventQuery, ExportFormat, Health, InstallRequest, InstallStatus, MessageList, MessageRequest, ModeInfo, ModeList,
     PermissionAnswer, QueuedMessage, Ready, SecretsRequest, SessionInfo, SessionPage, SessionQuery, TurnQuery,
     UpdateSessionRequest,
 };
@@ -158,6 +159,21 @@ impl Client {
     /// Removes a message from the queue.
     pub async fn cancel_message(&self, session: &str, message_id: &str) -> Result<(), ClientError> {
         self.execute_empty(self.endpoint(Method::DELETE, &["sessions", session, "messages", message_id], &[])?).await
+    }
+
+    /// Uploads a file, and returns what to put into [`MessageRequest::attachments`]. For files that are not on the
+    /// server's machine.
+    pub async fn upload_attachment(
+        &self,
+        session: &str,
+        filename: &str,
+        mime: Option<&str>,
+        content: impl Into<reqwest::Body>,
+    ) -> Result<AttachedFile, ClientError> {
+        let query = [("filename", Some(filename.to_owned()))];
+        let request = self.endpoint(Method::POST, &["sessions", session, "attachments"], &query)?;
+        let mime = mime.unwrap_or("application/octet-stream");
+        self.fetch(request.header(CONTENT_TYPE, mime).body(content)).await
     }
 
     /// Queues a message. Returns when it is durable.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use interlingua_schema::{NativeSessionId, SessionId};
+use interlingua_schema::{Attachment, NativeSessionId, SessionId};
 use interlingua_store::{Session, SessionKey, SessionState, StateFilter, Store, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
@@ -255,6 +255,30 @@ impl Runtime {
             }
         }
         self.send_command(&session, SessionCommand::Wake).await
+    }
+
+    /// Writes a file of a client, and returns the attachment for a message of the session. Deleting the session removes
+    /// the file.
+    ///
+    /// # Errors
+    /// If the session does not exist or has ended, the name is not the name of a file, or the file cannot be written.
+    pub async fn upload(
+        &self,
+        id: &SessionId,
+        filename: String,
+        mime: Option<String>,
+        content: impl AsRef<[u8]> + Send + 'static,
+    ) -> Result<Attachment, RuntimeError> {
+        let session = self.open_session(id).await?;
+        let saved = self.shared.store.save_upload(session.key, filename.clone(), content).await;
+        let path = saved.map_err(|error| match error {
+            StoreError::InvalidFileName => RuntimeError::field("filename", error.to_string()),
+            error => RuntimeError::Store(error),
+        })?;
+        let Ok(path) = path.into_os_string().into_string() else {
+            return Err(RuntimeError::field("filename", "the path of the data directory is not UTF-8"));
+        };
+        Ok(Attachment::new(path).mime(mime).filename(Some(filename)))
     }
 
     /// Ends the running turn as interrupted, and returns when it has ended. Without a turn, nothing happens. Queued

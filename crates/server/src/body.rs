@@ -14,7 +14,7 @@ use crate::known_names::expect_known;
 use crate::object::{Object, field_names, object_keys};
 use crate::problem::{Problem, ProblemKind};
 
-const MIB: usize = 1024 * 1024;
+pub(crate) const MIB: usize = 1024 * 1024;
 
 /// How long a client may take to send the next part of a body.
 const BODY_READ_TIMEOUT: Duration = Duration::from_secs(30);
@@ -85,7 +85,7 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 /// Reads a body of at most `max_bytes`.
-async fn read_body(request: Request, max_bytes: usize) -> Result<Vec<u8>, Problem> {
+pub(crate) async fn read_body(request: Request, max_bytes: usize) -> Result<Vec<u8>, Problem> {
     let (parts, mut body) = request.into_parts();
     let declared = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     let declared = declared.unwrap_or_default();

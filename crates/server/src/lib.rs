@@ -18,6 +18,7 @@ mod access;
 mod agents;
 mod all_events;
 mod app;
+mod attachments;
 mod body;
 mod capabilities;
 mod check;

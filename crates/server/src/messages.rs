@@ -48,6 +48,12 @@ pub(crate) struct FileToSend {
     filename: Option<String>,
 }
 
+impl From<Attachment> for FileToSend {
+    fn from(attachment: Attachment) -> Self {
+        Self { path: attachment.path, mime: attachment.mime, filename: attachment.filename }
+    }
+}
+
 impl From<SendMessage> for IncomingMessage {
     fn from(send: SendMessage) -> Self {
         let attachment =
@@ -73,15 +79,10 @@ pub(crate) struct QueuedMessageInfo {
 
 impl From<QueuedMessage> for QueuedMessageInfo {
     fn from(queued: QueuedMessage) -> Self {
-        let file = |attachment: Attachment| FileToSend {
-            path: attachment.path,
-            mime: attachment.mime,
-            filename: attachment.filename,
-        };
         Self {
             id: queued.public_id,
             message: queued.message.text,
-            attachments: queued.message.attachments.into_iter().map(file).collect(),
+            attachments: queued.message.attachments.into_iter().map(FileToSend::from).collect(),
             created_at: queued.created_at.as_millis(),
         }
     }

@@ -12,8 +12,8 @@ use utoipa::openapi::{Components, OpenApi as Document, RefOr, Schema};
 use utoipa::{Modify, OpenApi, PartialSchema, ToSchema};
 
 use crate::{
-    agents, all_events, check, documents, events, export, health, messages, metrics, problem, ready, requests, search,
-    secrets, session_list, sessions,
+    agents, all_events, attachments, check, documents, events, export, health, messages, metrics, problem, ready,
+    requests, search, secrets, session_list, sessions,
 };
 
 #[derive(OpenApi)]
@@ -42,6 +42,7 @@ use crate::{
         messages::send,
         messages::cancel,
         messages::stream,
+        attachments::upload,
         events::list,
         events::follow,
         all_events::follow,
@@ -160,6 +161,7 @@ fn add_problems(document: &mut Value) {
     for (path, operations) in paths {
         for (method, operation) in operations.as_object_mut().into_iter().flatten() {
             let has_body = operation.get("requestBody").is_some();
+            let has_json_body = operation.pointer("/requestBody/content/application~1json").is_some();
             let has_query = operation
                 .get("parameters")
                 .and_then(Value::as_array)
@@ -179,7 +181,7 @@ fn add_problems(document: &mut Value) {
                 ("409", creates, "The session id is taken"),
                 ("410", path.contains("/events"), "The offset is beyond the last event"),
                 ("413", has_body, "The body is too large"),
-                ("415", has_body, "The content type of the body is not JSON"),
+                ("415", has_json_body, "The content type of the body is not JSON"),
                 ("408", has_body, "The client did not send the body in time"),
                 ("422", has_body || has_query, "The body is JSON of the wrong shape, or a name is unknown"),
                 ("500", reads_store, "Internal error of the server"),

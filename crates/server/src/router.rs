@@ -19,8 +19,8 @@ use crate::problem::{handler_panicked, method_not_allowed, not_found};
 use crate::request_body::{discard_unread_body, limit_large_bodies};
 use crate::request_log::log_request;
 use crate::{
-    agents, all_events, check, documents, events, export, health, inspector, messages, metrics, ready, requests,
-    search, secrets, session_list, sessions,
+    agents, all_events, attachments, check, documents, events, export, health, inspector, messages, metrics, ready,
+    requests, search, secrets, session_list, sessions,
 };
 
 /// Router of the whole API. The layer that is added last handles a request first.
@@ -39,6 +39,7 @@ pub(crate) fn router(app: App) -> Router {
             "/v1/sessions/{id}",
             get(sessions::get).post(sessions::create).patch(sessions::update).delete(sessions::delete),
         )
+        .route("/v1/sessions/{id}/attachments", post(attachments::upload))
         .route("/v1/sessions/{id}/messages", get(messages::list).post(messages::send))
         .route("/v1/sessions/{id}/messages/{message}", delete(messages::cancel))
         .route("/v1/sessions/{id}/messages/stream", post(messages::stream))

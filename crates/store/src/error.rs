@@ -140,6 +140,17 @@ pub enum StoreError {
          replaced; read from the start"
     )]
     CursorGone,
+    /// An uploaded file has a name that cannot be the name of a file.
+    #[error("the name of a file must have 1 to 200 bytes, and no slash, backslash or control character")]
+    InvalidFileName,
+    /// An uploaded file cannot be written.
+    #[error("cannot write the uploaded file {name}: {reason}")]
+    Upload {
+        /// Name of the file.
+        name: String,
+        /// What the operating system says.
+        reason: String,
+    },
     /// The database failed.
     #[error("the database failed: {0}")]
     Database(String),

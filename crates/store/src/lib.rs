@@ -76,6 +76,7 @@ mod session_filter;
 mod store;
 mod stored_chunk;
 mod summary;
+mod uploads;
 mod wal_checkpoint;
 mod write;
 mod writer;

@@ -15,6 +15,7 @@ use crate::limits::Limits;
 use crate::notifier::{Notifier, Tail};
 use crate::pool::ReadPool;
 use crate::search::{self, Indexer, IndexerHandle};
+use crate::uploads::Uploads;
 use crate::write::{
     AppendEvents, CancelMessage, CreateSession, DeleteSession, EnqueueMessage, Probe, StoreWrite, UpdateSession,
 };
@@ -47,6 +48,7 @@ struct Shared {
     counter: AppendCounter,
     store_id: u32,
     search_file: PathBuf,
+    uploads: Uploads,
     _lock: crate::lock::DirLock,
 }
 
@@ -115,8 +117,19 @@ impl Store {
         let search_file = search::search_file(&database.file);
         let writer = Writer::start(database, Arc::clone(&notifier), indexer)?;
         let limits = Limits::new(&options);
+        let uploads = Uploads::new(data_dir);
         Ok(Self {
-            shared: Arc::new(Shared { pool, writer, notifier, limits, counter, store_id, search_file, _lock: lock }),
+            shared: Arc::new(Shared {
+                pool,
+                writer,
+                notifier,
+                limits,
+                counter,
+                store_id,
+                search_file,
+                uploads,
+                _lock: lock,
+            }),
         })
     }
 
@@ -168,7 +181,24 @@ impl Store {
         self.write(UpdateSession::new(session, changes))
     }
 
-    /// Deletes a session with all its events and messages.
+    /// Writes a file that a client attaches to messages of a session, and returns its path. Deleting the session removes
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// If the name is not the name of a file, the disk is full, or the file cannot be written.
+    pub async fn save_upload(
+        &self,
+        session: SessionKey,
+        name: String,
+        content: impl AsRef<[u8]> + Send + 'static,
+    ) -> Result<PathBuf, StoreError> {
+        let shared = Arc::clone(&self.shared);
+        let saved = tokio::task::spawn_blocking(move || shared.uploads.save(session, &name, content.as_ref())).await;
+        saved.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Deletes a session with all its events, messages and uploaded files.
     ///
     /// The session is gone at once, whether the result is awaited or not. It resolves when its data is removed from the
     /// files; if that is not possible yet, a warning is logged, and it is tried again later.
@@ -177,6 +207,7 @@ impl Store {
     ///
     /// Resolves to [`StoreError::SessionNotFound`] if it does not exist.
     pub fn delete(&self, session: SessionKey) -> PendingWrite<()> {
+        self.shared.uploads.remove(session);
         self.write(DeleteSession::new(session, self.shared.counter.clone()))
     }
 

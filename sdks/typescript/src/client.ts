@@ -11,7 +11,7 @@ export {
   type SessionFilter,
 } from "./interlingua.js";
 export { AllEvents, type AllEventsOptions } from "./all-events.js";
-export { Session, type History, type HistoryOptions } from "./session.js";
+export { Session, type History, type HistoryOptions, type QueueOptions, type UploadOptions } from "./session.js";
 export { Turn, type AsyncReply, type RequestContext, type SendOptions, type TurnResult } from "./turn.js";
 export type { EventOptions } from "./follow.js";
 export type { CallOptions, ConnectOptions } from "./transport.js";

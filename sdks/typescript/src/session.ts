@@ -1,8 +1,10 @@
+import { raceAbort } from "./abort.js";
 import type { CallOptions, Transport } from "./transport.js";
 import { segment } from "./transport.js";
 import { followSession, type EventOptions } from "./follow.js";
 import type {
   EventPage,
+  FileToSend,
   MessageList,
   QueuedMessageInfo,
   Reply,
@@ -11,6 +13,7 @@ import type {
   UniversalEvent,
   UpdateSession,
 } from "./generated/types.js";
+import { newId } from "./ids.js";
 import { type SendOptions, Turn } from "./turn.js";
 
 /** Number of events of a page if the caller gives no limit. */
@@ -20,6 +23,17 @@ const DEFAULT_PAGE_EVENTS = 1000;
 export interface HistoryOptions extends EventOptions {
   /** Maximum number of events of a page: 1000 if absent. */
   limit?: number | undefined;
+}
+
+/** How to queue a message. */
+export type QueueOptions = Pick<SendOptions, "attachments" | "id" | "signal">;
+
+/** What an uploaded file is called. */
+export interface UploadOptions extends CallOptions {
+  /** Name of the file, which the agent may see: that of a `File` if absent, else `file`. */
+  filename?: string | undefined;
+  /** Media type: that of a `Blob` if absent. */
+  mime?: string | undefined;
 }
 
 /**
@@ -51,6 +65,28 @@ export class Session {
     const turn = new Turn(this.#transport, this, message, options, this.#queued);
     this.#queued = turn.queued;
     return turn;
+  }
+
+  /**
+   * Queues a message without following its turn, and returns its id when the message is durable. It is queued exactly
+   * once, even if the connection breaks on the way. Waits for the messages that were sent before.
+   */
+  async queueMessage(message: string, options: QueueOptions = {}): Promise<string> {
+    const { id = newId("msg_"), attachments, signal } = options;
+    const previous = this.#queued;
+    const post = async () => {
+      if (signal === undefined) await previous;
+      else await raceAbort(previous, signal);
+      await this.#transport.empty("POST", `${this.#path}/messages`, {
+        body: { id, message, attachments },
+        signal,
+        repeatable: true,
+      });
+    };
+    const posted = post();
+    this.#queued = posted.catch(() => undefined);
+    await posted;
+    return id;
   }
 
   /**
@@ -91,6 +127,21 @@ export class Session {
   /** What the session is doing, and its settings. */
   info(options: CallOptions = {}): Promise<SessionInfo> {
     return this.#transport.json("GET", this.#path, { ...options, repeatable: true });
+  }
+
+  /**
+   * Uploads a file that is not on the server's machine, and returns an attachment for messages of this session. The
+   * server removes it together with the session.
+   */
+  upload(content: Blob | Uint8Array<ArrayBuffer> | string, options: UploadOptions = {}): Promise<FileToSend> {
+    const { name, type } = content instanceof Blob ? (content as Blob & { name?: string }) : {};
+    const mime = options.mime ?? (type || "application/octet-stream");
+    return this.#transport.json("POST", `${this.#path}/attachments`, {
+      query: { filename: options.filename ?? name ?? "file" },
+      headers: { "content-type": mime },
+      content,
+      signal: options.signal,
+    });
   }
 
   /** The messages whose turns have not begun, in order. */

@@ -49,6 +49,8 @@ export interface RequestOptions extends CallOptions {
   query?: Query | undefined;
   /** Sent as JSON. */
   body?: unknown;
+  /** Sent as it is. */
+  content?: BodyInit | undefined;
   headers?: Record<string, string>;
   /** Whether the request may be sent again when the connection breaks before the answer. */
   repeatable?: boolean;
@@ -181,6 +183,8 @@ export class Transport {
     if (options.body !== undefined) {
       headers.set("content-type", "application/json");
       init.body = JSON.stringify(options.body);
+    } else if (options.content !== undefined) {
+      init.body = options.content;
     }
     let response: Response;
     try {

@@ -97,6 +97,19 @@ describe("a session", () => {
     expect((await session.history()).events.filter(({ type }) => type === "turn.started")).toHaveLength(2);
   });
 
+  test("queues messages in order without following their turns", async () => {
+    const session = await client.createSession({ agent: "mock" });
+    const turn = session.send("permission");
+    const ids = await Promise.all([session.queueMessage("echo one"), session.queueMessage("echo two", { id: "two" })]);
+    expect(ids[1]).toBe("two");
+    expect((await session.queue()).map(({ id }) => id)).toEqual(ids);
+    await session.interrupt();
+    await turn;
+    expect((await session.send("echo two", { id: "two" })).text).toBe("two");
+    await session.terminate();
+    await expect(session.queueMessage("echo late")).rejects.toMatchObject({ kind: "session_ended" });
+  });
+
   test("runs a message once, however often it is sent", async () => {
     const session = await client.createSession({ agent: "mock" });
     const results = await Promise.all([1, 2, 3].map(() => session.send("echo once", { id: "one" })));

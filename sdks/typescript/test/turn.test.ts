@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Interlingua, InterlinguaError, type Session, type UniversalEvent } from "../src/client.js";
 import { TestServer, TOKEN } from "./support/server.js";
@@ -92,6 +93,20 @@ describe("a turn", () => {
     const session = await newSession();
     const { items } = await session.send("echo attached", { attachments: [{ path: import.meta.filename }] });
     expect(JSON.stringify(items[0]?.item)).toContain("turn.test.ts");
+  });
+
+  test("takes uploaded files", async () => {
+    const session = await newSession();
+    const png = await session.upload(new File([Uint8Array.of(1, 2, 3)], "shot.png", { type: "image/png" }));
+    expect(png).toMatchObject({ filename: "shot.png", mime: "image/png" });
+    expect([...readFileSync(png.path)]).toEqual([1, 2, 3]);
+    const text = await session.upload("words", { filename: "notes.txt", mime: "text/plain" });
+    expect(readFileSync(text.path, "utf8")).toBe("words");
+    const { items } = await session.send("echo attached", { attachments: [png, text] });
+    expect(JSON.stringify(items[0]?.item)).toContain("shot.png");
+    await expect(session.upload("x", { filename: "../escape" })).rejects.toMatchObject({ status: 400 });
+    await session.delete();
+    expect(existsSync(png.path)).toBe(false);
   });
 
   test("stops reading when its signal is aborted", async () => {

@@ -322,3 +322,31 @@ async fn metrics_count_requests_streams_and_events() {
     let events = text.lines().find_map(|line| line.strip_prefix("interlingua_events_total ")).unwrap();
     assert_eq!(events.parse::<usize>().unwrap(), server.events("m").await.len());
 }
+
+#[tokio::test]
+async fn an_uploaded_file_is_an_attachment_until_its_session_is_deleted() {
+    let server = start_server().await;
+    server.post("/v1/sessions/s", json!({ "agent": "mock" })).await;
+    let upload = |session: &'static str, name: &'static str, content: Vec<u8>| {
+        server.client.upload_attachment(session, name, Some("image/png"), content)
+    };
+    let file = upload("s", "a shot.png", vec![0, 159, 146]).await.unwrap();
+    assert_eq!((file.mime.as_deref(), file.filename.as_deref()), (Some("image/png"), Some("a shot.png")));
+    assert_eq!(std::fs::read(&file.path).unwrap(), [0, 159, 146]);
+    server.post_ok("/v1/sessions/s/messages", json!({ "message": "echo hi", "attachments": [file] })).await;
+
+    for (session, name, bytes, status, kind) in [
+        ("s", "../x", 1, 400, "invalid_request"),
+        ("s", "", 1, 400, "invalid_request"),
+        ("s", "large", (32 << 20) + 1, 413, "payload_too_large"),
+        ("none", "x", 1, 404, "session_not_found"),
+    ] {
+        let error = upload(session, name, vec![0; bytes]).await.unwrap_err();
+        let problem = error.problem().unwrap();
+        assert_eq!((problem.status, problem.kind()), (status, kind), "{session} {name}");
+    }
+    server.client.terminate("s").await.unwrap();
+    assert_eq!(upload("s", "late", vec![0]).await.unwrap_err().problem().unwrap().kind(), "session_ended");
+    server.client.delete_session("s").await.unwrap();
+    assert!(!std::path::Path::new(&file.path).exists());
+}
