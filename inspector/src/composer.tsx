@@ -1,32 +1,35 @@
 import type { SessionInfo } from "interlingua/client";
 import { useRef, useState } from "preact/hooks";
-import { attempt, client, notify, request } from "./connection.ts";
+import { attempt, client, notify } from "./connection.ts";
 import { formatBytes } from "./format.ts";
+import { Queue } from "./queue.tsx";
 
-/** Size up to which a file becomes part of the message. */
-const MAX_INLINE_BYTES = 64 * 1024;
+/** Size up to which the server takes a file. */
+const MAX_UPLOAD_BYTES = 32 * 1024 * 1024;
 
-interface Attachment {
-  readonly name: string;
-  /** A file on the server's machine. */
-  readonly path?: string;
-  /** The content of a text file, which becomes part of the message. */
-  readonly text?: string;
-  readonly size?: number;
-}
+/** A file of the user, or the path of a file on the server's machine. */
+type AttachmentDraft = { readonly file: File } | { readonly path: string };
 
 /** Texts that were not sent yet, by session. */
 const drafts = new Map<string, string>();
 
+interface Props {
+  info: SessionInfo | null;
+  isRunning: boolean;
+  isEnded: boolean;
+  /** Reads the session's state again. */
+  onQueueChange: () => void;
+}
+
 /** Where the user writes. A message that is sent while a turn runs waits in the queue. */
-export function Composer({ info, isRunning, isEnded }: { info: SessionInfo | null; isRunning: boolean; isEnded: boolean }) {
+export function Composer({ info, isRunning, isEnded, onQueueChange }: Props) {
   const id = info?.sessionId ?? "";
   const [text, setText] = useState(drafts.get(id) ?? "");
-  const [attachments, setAttachments] = useState<readonly Attachment[]>([]);
+  const [attachments, setAttachments] = useState<readonly AttachmentDraft[]>([]);
   const [isSending, setSending] = useState(false);
   const [isOver, setOver] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);
-  const queued = (info as { queued?: number } | null)?.queued ?? 0;
+  const queued = info?.queued ?? 0;
 
   const change = (value: string) => {
     drafts.set(id, value);
@@ -41,38 +44,33 @@ export function Composer({ info, isRunning, isEnded }: { info: SessionInfo | nul
   const send = async () => {
     if (isSending || (text.trim() === "" && attachments.length === 0)) return;
     setSending(true);
-    const inline = attachments.flatMap(({ name, text: content }) => (content === undefined ? [] : [fenced(name, content)]));
-    const files = attachments.flatMap(({ path }) => (path === undefined ? [] : [{ path }]));
-    const body = { message: [text, ...inline].join("\n\n"), ...(files.length > 0 && { attachments: files }) };
-    const sent = await attempt(() =>
-      request(`/v1/sessions/${encodeURIComponent(id)}/messages`, { method: "POST", body: JSON.stringify(body) }),
-    );
+    const session = client.session(id);
+    const sent = await attempt(async () => {
+      const uploads = attachments.map((draft) => ("path" in draft ? { path: draft.path } : session.upload(draft.file)));
+      await session.queueMessage(text, { attachments: await Promise.all(uploads) });
+      return true;
+    });
     setSending(false);
-    if (sent !== undefined) {
-      change("");
-      setAttachments([]);
-      field.current?.focus();
-    }
+    if (sent === undefined) return;
+    change("");
+    setAttachments([]);
+    field.current?.focus();
+    onQueueChange();
   };
 
-  const add = async (files: Iterable<File>) => {
+  const add = (files: Iterable<File>) => {
     for (const file of files) {
-      if (file.size > MAX_INLINE_BYTES) {
-        notify(`${file.name} is larger than ${formatBytes(MAX_INLINE_BYTES)}; give its path on the server instead`, true);
-        continue;
+      if (file.size > MAX_UPLOAD_BYTES) {
+        notify(`${file.name} is larger than ${formatBytes(MAX_UPLOAD_BYTES)}; attach its path on the server instead`, true);
+      } else {
+        setAttachments((known) => [...known, { file }]);
       }
-      const content = await file.text();
-      if (content.includes("\0") || content.includes("\ufffd")) {
-        notify(`${file.name} is not a text file; give its path on the server instead`, true);
-        continue;
-      }
-      setAttachments((known) => [...known, { name: file.name, text: content, size: file.size }]);
     }
   };
 
   const addPath = () => {
     const path = prompt("Path of the file on the server's machine");
-    if (path !== null && path.trim() !== "") setAttachments((known) => [...known, { name: path.trim(), path: path.trim() }]);
+    if (path !== null && path.trim() !== "") setAttachments((known) => [...known, { path: path.trim() }]);
   };
 
   if (isEnded) return <p class="composer ended">This session has ended. Its events stay readable.</p>;
@@ -91,18 +89,18 @@ export function Composer({ info, isRunning, isEnded }: { info: SessionInfo | nul
       onDrop={(event) => {
         event.preventDefault();
         setOver(false);
-        void add(event.dataTransfer?.files ?? []);
+        add(event.dataTransfer?.files ?? []);
       }}
     >
       {attachments.length > 0 && (
         <ul class="attachments">
           {attachments.map((attachment, index) => (
             <li key={index}>
-              {attachment.name} {attachment.size !== undefined && <small>{formatBytes(attachment.size)}</small>}
+              {attachmentName(attachment)} {"file" in attachment && <small>{formatBytes(attachment.file.size)}</small>}
               <button
                 type="button"
                 class="link"
-                aria-label={`Remove ${attachment.name}`}
+                aria-label={`Remove ${attachmentName(attachment)}`}
                 onClick={() => setAttachments(attachments.filter((other) => other !== attachment))}
               >
                 ✕
@@ -122,7 +120,7 @@ export function Composer({ info, isRunning, isEnded }: { info: SessionInfo | nul
           const files = event.clipboardData?.files;
           if (files === undefined || files.length === 0) return;
           event.preventDefault();
-          void add(files);
+          add(files);
         }}
         onKeyDown={(event) => {
           if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
@@ -134,10 +132,22 @@ export function Composer({ info, isRunning, isEnded }: { info: SessionInfo | nul
         }}
       />
       <div class="composer-actions">
-        <button type="button" class="link" onClick={addPath}>
+        <label class="link button">
           Attach
+          <input
+            type="file"
+            multiple
+            class="hidden"
+            onChange={(event) => {
+              add(event.currentTarget.files ?? []);
+              event.currentTarget.value = "";
+            }}
+          />
+        </label>
+        <button type="button" class="link" title="Attach a file on the server's machine" onClick={addPath}>
+          Attach path
         </button>
-        {queued > 0 && <span class="badge">{queued} in the queue</span>}
+        {queued > 0 && <Queue sessionId={id} count={queued} onChange={onQueueChange} />}
         <span class="spacer" />
         {isRunning && (
           <button type="button" onClick={() => void attempt(() => client.session(id).interrupt())}>
@@ -152,9 +162,6 @@ export function Composer({ info, isRunning, isEnded }: { info: SessionInfo | nul
   );
 }
 
-/** A file as a code block whose fence is longer than those in the file. */
-function fenced(name: string, content: string): string {
-  const longest = Math.max(2, ...(content.match(/`+/g) ?? []).map((run) => run.length));
-  const fence = "`".repeat(longest + 1);
-  return `${name}:\n${fence}\n${content}\n${fence}`;
+function attachmentName(draft: AttachmentDraft): string {
+  return "path" in draft ? draft.path : draft.file.name;
 }

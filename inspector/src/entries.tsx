@@ -230,7 +230,8 @@ function ToolInputView({ call, hasDiff }: { call: ToolCallPart; hasDiff: boolean
   return text === "{}" || text === "" ? null : <Code text={sanitize(text)} language="json" />;
 }
 
-function Changes({ changes }: { changes: readonly FileChange[] }) {
+/** The changes of files that a tool call asks for. */
+export function Changes({ changes }: { changes: readonly FileChange[] }) {
   return (
     <>
       {changes.map((change, index) => (
@@ -359,8 +360,20 @@ const REMEDIES: Record<string, string> = {
   agent_error: "Look at the event's details. The next message starts the agent again.",
 };
 
+/** The sentence of an error. Some agents pass the provider's whole answer on, as JSON. */
+function errorSentence(message: string): string {
+  if (!message.startsWith("{")) return message;
+  try {
+    const { error } = JSON.parse(message) as { error?: { message?: unknown } | null };
+    return typeof error?.message === "string" ? error.message : message;
+  } catch {
+    return message;
+  }
+}
+
 function ErrorView({ entry }: { entry: ErrorEntry }) {
-  const { message, code } = entry.error;
+  const { code } = entry.error;
+  const message = errorSentence(entry.error.message);
   const remedy = REMEDIES[code ?? ""];
   return (
     <section class="card error" role="alert">

@@ -4,6 +4,7 @@ import { attempt, client, request } from "./connection.ts";
 import { sanitize } from "./format.ts";
 import type { LiveSession } from "./live.ts";
 import { Code, CopyButton } from "./markdown.tsx";
+import { isTyping } from "./session.tsx";
 import { VirtualList } from "./virtual.tsx";
 
 /** Number of events that one request reads for the index. */
@@ -129,7 +130,7 @@ export function EventsView({ live, sequence, onSelect }: { live: LiveSession; se
           )}
         />
       </div>
-      {sequence !== null && <EventDetail live={live} sequence={sequence} onSelect={onSelect} />}
+      {sequence !== null && <EventDetail live={live} sequence={sequence} neighbours={neighbours(shown, sequence)} onSelect={onSelect} />}
     </div>
   );
 }
@@ -161,7 +162,26 @@ function VerdictView({ verdict, onSelect }: { verdict: Verdict; onSelect: (seque
   );
 }
 
-function EventDetail({ live, sequence, onSelect }: { live: LiveSession; sequence: number; onSelect: (sequence: number | null) => void }) {
+interface Neighbours {
+  readonly previous: number | null;
+  readonly next: number | null;
+}
+
+/** The sequences of the shown events before and after one, which itself may be hidden by the filter. */
+function neighbours(rows: readonly Row[], sequence: number): Neighbours {
+  const previous = rows.findLast((row) => row.sequence < sequence);
+  const next = rows.find((row) => row.sequence > sequence);
+  return { previous: previous?.sequence ?? null, next: next?.sequence ?? null };
+}
+
+interface DetailProps {
+  live: LiveSession;
+  sequence: number;
+  neighbours: Neighbours;
+  onSelect: (sequence: number | null) => void;
+}
+
+function EventDetail({ live, sequence, neighbours: { previous, next }, onSelect }: DetailProps) {
   const [event, setEvent] = useState<UniversalEvent | null>(null);
   useEffect(() => {
     const abort = new AbortController();
@@ -178,6 +198,16 @@ function EventDetail({ live, sequence, onSelect }: { live: LiveSession; sequence
     });
     return () => abort.abort();
   }, [live, sequence]);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const target = event.key === "ArrowUp" ? previous : event.key === "ArrowDown" ? next : null;
+      if (target === null || isTyping(event)) return;
+      event.preventDefault();
+      onSelect(target);
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, [previous, next, onSelect]);
   if (event === null) return <div class="event-detail loading">Loading event {sequence}…</div>;
   const { raw, ...universal } = event;
   const path = `/v1/sessions/${encodeURIComponent(live.id)}/events?offset=${sequence - 1}&limit=1&include_raw=true`;
@@ -190,10 +220,10 @@ function EventDetail({ live, sequence, onSelect }: { live: LiveSession; sequence
         </h3>
         <time>{event.time}</time>
         <span class="spacer" />
-        <button class="link" aria-label="Previous event" disabled={sequence <= 1} onClick={() => onSelect(sequence - 1)}>
+        <button class="link" aria-label="Previous event" disabled={previous === null} onClick={() => onSelect(previous)}>
           ↑
         </button>
-        <button class="link" aria-label="Next event" disabled={sequence >= live.eventCount.value} onClick={() => onSelect(sequence + 1)}>
+        <button class="link" aria-label="Next event" disabled={next === null} onClick={() => onSelect(next)}>
           ↓
         </button>
         <CopyButton text={() => JSON.stringify(event, null, 2)} label="Copy event" title="Copy event" />

@@ -63,7 +63,7 @@ export class LiveSession {
 
   /** What began before the first page: a running turn, and requests without an answer. */
   #restoreState(info: SessionInfo): void {
-    const { state, pending } = info as SessionInfo & { pending?: readonly Record<string, unknown>[] };
+    const { state, pending } = info;
     if (this.timeline.lastSequence > info.eventCount) return;
     if (state === "running" || state === "waiting") this.timeline.isRunning.value = true;
     const known = new Set(this.timeline.pending.peek().map(requestId));

@@ -1,6 +1,7 @@
-import type { Permission, Question, Reply } from "interlingua/client";
+import type { FileChange, Permission, Question, Reply } from "interlingua/client";
 import { useState } from "preact/hooks";
 import { attempt, client } from "./connection.ts";
+import { Changes } from "./entries.tsx";
 import { sanitize } from "./format.ts";
 import { LongText, Markdown } from "./markdown.tsx";
 import { type PendingRequest, requestId } from "./timeline.ts";
@@ -37,6 +38,7 @@ function PermissionCard({ sessionId, permission }: { sessionId: string; permissi
       </h3>
       {permission.metadata?.reason != null && <p dir="auto">{sanitize(permission.metadata.reason)}</p>}
       {typeof input?.["command"] === "string" && <LongText className="command" text={sanitize(input["command"])} />}
+      {Array.isArray(input?.["changes"]) && <Changes changes={input["changes"] as FileChange[]} />}
       <div class="actions">
         <button class="primary" disabled={isSending} onClick={() => void reply("once")}>
           Allow once

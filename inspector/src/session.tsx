@@ -8,7 +8,7 @@ import { sanitize } from "./format.ts";
 import { LiveSession } from "./live.ts";
 import { PendingRequests } from "./requests.tsx";
 import { navigate, sessionPath } from "./router.ts";
-import { AgentMark, StateBadge } from "./sidebar.tsx";
+import { AgentMark, sessionState, StateBadge } from "./sidebar.tsx";
 import type { Entry } from "./timeline.ts";
 import { VirtualList } from "./virtual.tsx";
 
@@ -63,7 +63,7 @@ export function SessionView({ id, sequence }: { id: string; sequence: number | n
         <footer class="dock">
           <CurrentPlan live={live} />
           {!isEnded && <PendingRequests sessionId={id} requests={pending} />}
-          <Composer key={id} info={info} isRunning={live.timeline.isRunning.value} isEnded={isEnded} />
+          <Composer key={id} info={info} isRunning={live.timeline.isRunning.value} isEnded={isEnded} onQueueChange={() => void live.refresh()} />
         </footer>
       )}
     </main>
@@ -85,10 +85,10 @@ function Header(props: {
   const { live, tab, onTab, isAnswerOnly, onAnswerOnly, isEnded } = props;
   const info = live.info.value;
   const metadata = live.timeline.metadata.value;
-  const usage = (info as { usage?: Parameters<typeof UsageView>[0]["usage"] | null } | null)?.usage ?? live.timeline.usage.value;
+  const usage = info?.usage ?? live.timeline.usage.value;
   const model = info?.model ?? metadata?.model;
   const title = info?.title ?? live.id;
-  const state = live.timeline.pending.value.length > 0 && !isEnded ? "waiting" : live.timeline.isRunning.value ? "running" : (info?.state ?? "idle");
+  const state = live.timeline.pending.value.length > 0 && !isEnded ? "waiting" : live.timeline.isRunning.value ? "running" : info === null ? "idle" : sessionState(info);
   const save = (format: "jsonl" | "markdown" | "html", extension: string) =>
     void attempt(() => download(`/v1/sessions/${encodeURIComponent(live.id)}/export?format=${format}`, `${live.id}.${extension}`));
   const remove = () => {

@@ -145,8 +145,7 @@ function SessionRow({ session, isCurrent }: { session: SessionInfo; isCurrent: b
 }
 
 /** The state of a session for a person: a session whose last turn failed is `failed`. */
-function sessionState(session: SessionInfo): string {
-  const { state, lastTurnStatus } = session as SessionInfo & { lastTurnStatus?: string | null };
+export function sessionState({ state, lastTurnStatus }: SessionInfo): string {
   return state === "idle" && lastTurnStatus === "failed" ? "failed" : state;
 }
 

@@ -1,76 +1,35 @@
-import { mkdirSync } from "node:fs";
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium as playwright, type Page } from "playwright-core";
+import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { chromium, TestServer } from "./server.ts";
+import { launchBrowser, shot, SHOTS, SLACK, TestBrowser, texts, WIDE } from "./test-browser.ts";
 
-/** Where the screenshots go. */
-const SHOTS = new URL("../test-results/", import.meta.url).pathname;
-const WIDE = { width: 1280, height: 800 };
 /** Size of the long session. */
 const EVENTS = Number(process.env["INSPECTOR_EVENTS"] ?? 50_000);
-/** Factor for the time limits, for a machine that does other work. */
-const SLACK = Number(process.env["INSPECTOR_SLACK"] ?? 1);
-/** Name of the function through which a page reports that it violated its policy. */
-const REPORT = "reportViolation";
-
-if (chromium === undefined) {
-  if (process.env["CI"] !== undefined) throw new Error("no Chromium; install it, or name it with CHROMIUM_BIN");
-  console.warn("SKIPPED: the browser tests need Chromium; install it, or name it with CHROMIUM_BIN");
-}
 
 describe.skipIf(chromium === undefined)("the inspector", () => {
   let server: TestServer;
-  let browser: Browser;
+  let browser: TestBrowser;
   let context: BrowserContext;
-  /** What a page must never do: violate its policy, fail, ask another host, or show the token in an address. */
-  let problems: string[];
 
   beforeAll(async () => {
-    mkdirSync(SHOTS, { recursive: true });
-    const options = { executablePath: chromium as string, args: ["--no-sandbox", "--disable-dev-shm-usage"] };
-    [server, browser] = await Promise.all([TestServer.start(), playwright.launch(options)]);
+    server = await TestServer.start();
+    browser = new TestBrowser(await launchBrowser(), server);
   });
   afterAll(async () => {
     await browser?.close();
     await server?.stop();
   });
   beforeEach(async () => {
-    problems = [];
-    context = await newContext({});
+    browser.problems = [];
+    context = await browser.newContext();
   });
   afterEach(async () => {
     await context.close();
-    expect(problems).toEqual([]);
+    expect(browser.problems).toEqual([]);
   });
 
-  async function newContext(options: BrowserContextOptions): Promise<BrowserContext> {
-    const created = await browser.newContext({ viewport: WIDE, colorScheme: "light", ...options });
-    created.setDefaultTimeout(20_000 * SLACK);
-    await created.exposeFunction(REPORT, (text: string) => void problems.push(`policy: ${text}`));
-    await created.addInitScript((report) => {
-      document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) => {
-        (window as unknown as Record<string, (text: string) => void>)[report]?.(`${violatedDirective} ${blockedURI}`);
-      });
-    }, REPORT);
-    created.on("weberror", (error) => problems.push(`error: ${error.error().stack ?? ""}`));
-    created.on("request", (request) => {
-      const { origin, protocol } = new URL(request.url());
-      if (origin !== server.address && !["data:", "blob:"].includes(protocol)) problems.push(`request: ${request.url()}`);
-      if (new URL(request.url()).search.includes(server.token)) problems.push(`token in ${request.url()}`);
-    });
-    return created;
-  }
-
-  async function open(path: string, from = context): Promise<Page> {
-    const page = await from.newPage();
-    page.on("dialog", (dialog) => void dialog.accept());
-    await page.goto(server.page(path));
-    await page.locator(".session-header, .create, .session-row, .welcome").first().waitFor({ state: "attached" });
-    return page;
-  }
-
-  const shot = (page: Page, name: string) => page.screenshot({ path: `${SHOTS}${name}.png` });
-  const texts = (page: Page, selector: string) => page.locator(selector).allInnerTexts();
+  const newContext = (options: BrowserContextOptions) => browser.newContext(options);
+  const open = (path: string, from: BrowserContext = context): Promise<Page> => browser.open(path, from);
 
   it("asks for the token, and keeps it out of the address", async () => {
     const page = await context.newPage();
@@ -255,7 +214,7 @@ describe.skipIf(chromium === undefined)("the inspector", () => {
     await page.getByRole("button", { name: "Download HTML" }).click();
     const path = `${SHOTS}export.html`;
     await (await download).saveAs(path);
-    const offline = await browser.newContext({ offline: true, javaScriptEnabled: false, viewport: WIDE });
+    const offline = await browser.browser.newContext({ offline: true, javaScriptEnabled: false, viewport: WIDE });
     const transcript = await offline.newPage();
     await transcript.goto(`file://${path}`);
     expect(await transcript.locator("details.tool").count()).toBeGreaterThan(0);
@@ -271,7 +230,8 @@ describe.skipIf(chromium === undefined)("the inspector", () => {
       await Promise.all(Array.from({ length: 100 }, () => server.post("/v1/sessions/long/messages", { message: "tool" })));
       ({ eventCount: count } = await server.get<{ eventCount: number }>("/v1/sessions/long"));
     }
-    await server.post("/v1/sessions/long/interrupt", {});
+    // Messages that are still queued would go on while the page is measured.
+    await server.post("/v1/sessions/long/terminate", {});
     const page = await open("");
     const devtools = await context.newCDPSession(page);
     const started = Date.now();

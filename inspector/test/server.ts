@@ -3,9 +3,11 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 const BINARY = process.env["INTERLINGUA_BIN"] ?? new URL("../../target/debug/interlingua", import.meta.url).pathname;
+/** The program that replays recordings. */
+export const REPLAY = process.env["INTERLINGUA_REPLAY_BIN"] ?? join(dirname(BINARY), "interlingua-replay");
 const CHROMIUM = [process.env["CHROMIUM_BIN"], "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
 /** Path of the browser; undefined if there is none. */
@@ -15,25 +17,29 @@ export const chromium = CHROMIUM.find((path) => path !== undefined && existsSync
 export class TestServer {
   readonly token = randomBytes(12).toString("hex");
   readonly #dataDir: string;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #options: readonly string[];
   #child: ChildProcess | undefined;
   address = "";
 
-  private constructor(dataDir: string) {
+  private constructor(dataDir: string, env: NodeJS.ProcessEnv, options: readonly string[]) {
     this.#dataDir = dataDir;
+    this.#env = env;
+    this.#options = options;
   }
 
-  static async start(): Promise<TestServer> {
-    const server = new TestServer(await mkdtemp(join(tmpdir(), "inspector-")));
+  static async start(env: NodeJS.ProcessEnv = {}, ...options: string[]): Promise<TestServer> {
+    const server = new TestServer(await mkdtemp(join(tmpdir(), "inspector-")), env, options);
     await server.#run(0);
     return server;
   }
 
   async #run(port: number): Promise<void> {
-    const options = ["--port", String(port), "--print-address", "--exit-with-parent", "--log", "warn"];
+    const options = ["--port", String(port), "--print-address", "--exit-with-parent", "--log", "warn", ...this.#options];
     const child = spawn(BINARY, ["server", ...options, "--data-dir", this.#dataDir], {
       stdio: ["pipe", "pipe", "ignore"],
       cwd: process.env["INSPECTOR_CWD"] ?? this.#dataDir,
-      env: { ...process.env, INTERLINGUA_TOKEN: this.token },
+      env: { ...process.env, ...this.#env, INTERLINGUA_TOKEN: this.token },
     });
     this.#child = child;
     this.address = await new Promise((resolve, reject) => {
