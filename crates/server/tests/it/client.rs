@@ -40,6 +40,8 @@ async fn call_every_method(client: &Client) -> Result<(), ClientError> {
     client.check_session("s").await?;
     client.export_session("s", ExportFormat::JsonLines).await?;
     client.set_secrets("s", &SecretsRequest::default()).await?;
+    let uploaded = client.upload_attachment("s", "note.txt", Some("text/plain"), "a note").await?;
+    assert_eq!(uploaded.filename.as_deref(), Some("note.txt"));
     client.interrupt("s").await?;
     let unknown = client.reply_permission("s", "p", PermissionAnswer::Once).await.unwrap_err();
     assert_eq!(unknown.problem().unwrap().kind(), "permission_not_found");
