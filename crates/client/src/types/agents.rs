@@ -131,7 +131,7 @@ pub(crate) struct ModeList {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[non_exhaustive]
 pub struct ModeInfo {
-    /// Value for [`CreateSessionRequest::agent_mode`].
+    /// Value for [`CreateSessionRequest::agent_mode`](super::CreateSessionRequest::agent_mode).
     pub id: String,
     /// Name for people.
     pub name: String,
@@ -159,12 +159,12 @@ pub struct AgentModels {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ModelInfo {
-    /// Value for [`CreateSessionRequest::model`].
+    /// Value for [`CreateSessionRequest::model`](super::CreateSessionRequest::model).
     pub id: String,
     /// Name for people; `None` if it is the same as the id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Values for [`CreateSessionRequest::variant`].
+    /// Values for [`CreateSessionRequest::variant`](super::CreateSessionRequest::variant).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<String>,
     /// Variant that is used when none is given; `None` if it is not known.
