@@ -3,154 +3,17 @@
 //! A damaged database costs the events that are damaged, and no others: an `agent.unparsed` event is read in the place
 //! of each. It has the sequence of the lost event, so that the stream has no gap, and is the same for every reader.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use interlingua_schema::{AgentUnparsed, EventData, Origin, Timestamp, UniversalEvent};
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
 
 use crate::events::EventLines;
-use crate::schema::{place_range_after, sequence_at};
-use crate::stored_chunk::{self, DamagedChunk};
 use crate::{ReadLimits, SessionKey};
 
-/// Whether the database file is damaged, in contrast to a failed access to it.
-pub(crate) fn is_corruption(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt)
-}
-
-/// The text of a row, as far as it can be read: damaged text may have intact events.
-pub(crate) fn stored_text<'a>(decoded: Result<Cow<'a, str>, DamagedChunk>, column: ValueRef<'a>) -> Cow<'a, str> {
-    match (decoded, column) {
-        (Ok(text), _) => text,
-        (Err(DamagedChunk), ValueRef::Text(text)) => String::from_utf8_lossy(text),
-        (Err(DamagedChunk), _) => Cow::Borrowed(""),
-    }
-}
-
-/// Adds the events up to the last one of a damaged row. `text` is what the row has, one event per line.
-pub(crate) fn push_row(
-    connection: &Connection,
-    session: SessionKey,
-    lines: &mut EventLines,
-    limits: ReadLimits,
-    (first, last): (u64, u64),
-    text: &str,
-) -> rusqlite::Result<ControlFlow<()>> {
-    let mut replacement = Replacement::load(connection, session, lines)?;
-    let mut stored = text.split('\n').filter_map(|line| Some((parse_intact(line)?, line))).peekable();
-    let by_position: Vec<&str> = text.split('\n').collect();
-    while lines.next() <= last {
-        let next = lines.next();
-        // Also of the events that were read before: every reader finds the same time.
-        while let Some((event, _)) = stored.next_if(|(event, _)| event.sequence < next) {
-            replacement.time = replacement.time.max(event.time);
-        }
-        let flow = if let Some((event, line)) = stored.next_if(|(event, _)| event.sequence == next) {
-            replacement.time = event.time;
-            lines.push_within(line, None, limits)
-        } else {
-            let index = next.checked_sub(first).and_then(|index| usize::try_from(index).ok());
-            let remains = index.and_then(|index| by_position.get(index)).copied().unwrap_or_default();
-            lines.push_within(&replacement.event(next, remains)?, None, limits)
-        };
-        if flow.is_break() {
-            return Ok(flow);
-        }
-    }
-    Ok(ControlFlow::Continue(()))
-}
-
-/// Adds the events of rows that the database cannot read at all.
-pub(crate) fn push_unreadable(
-    connection: &Connection,
-    session: SessionKey,
-    lines: &mut EventLines,
-    limits: ReadLimits,
-) -> rusqlite::Result<()> {
-    let last = last_unreadable(connection, session, lines.next())?;
-    push_replacements(connection, session, lines, limits, last)
-}
-
-/// Adds the last events of a session if their rows are missing.
-pub(crate) fn push_missing_tail(
-    connection: &Connection,
-    session: SessionKey,
-    lines: &mut EventLines,
-    limits: ReadLimits,
-) -> rusqlite::Result<()> {
-    // Both are read in one transaction, which a repair has begun already: the session may have got events meanwhile.
-    let transaction = connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;
-    let (after, end) = place_range_after(session, lines.next() - 1);
-    let has_rows = connection
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM events WHERE place > ?1 AND place <= ?2)")?
-        .query_row((after, end), |row| row.get::<_, bool>(0))?;
-    let last = event_count(connection, session)?;
-    drop(transaction);
-    if has_rows || last < lines.next() {
-        return Ok(());
-    }
-    tracing::error!(session = session.0, sequence = lines.next(), last, "stored events are missing");
-    push_replacements(connection, session, lines, limits, last)
-}
-
-fn push_replacements(
-    connection: &Connection,
-    session: SessionKey,
-    lines: &mut EventLines,
-    limits: ReadLimits,
-    last: u64,
-) -> rusqlite::Result<()> {
-    let replacement = Replacement::load(connection, session, lines)?;
-    while lines.next() <= last {
-        if lines.push_within(&replacement.event(lines.next(), "")?, None, limits).is_break() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Sequence of the last event before the next row that can be read.
-fn last_unreadable(connection: &Connection, session: SessionKey, next: u64) -> rusqlite::Result<u64> {
-    let (after, end) = place_range_after(session, next - 1);
-    // The row may be readable except for its text.
-    let row = connection
-        .prepare_cached("SELECT place FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT 1")?
-        .query_row((after, end), |row| row.get::<_, i64>(0));
-    if let Ok(place) = row {
-        return Ok(sequence_at(place));
-    }
-    // The readable rows behind the damaged page are found from the end of the session.
-    let mut statement =
-        connection.prepare("SELECT place, count FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place DESC")?;
-    let mut rows = statement.query((after, end))?;
-    let mut last = event_count(connection, session)?;
-    while let Ok(Some(row)) = rows.next() {
-        let first = (sequence_at(row.get(0)?) + 1).saturating_sub(row.get::<_, i64>(1)?.cast_unsigned());
-        last = first.saturating_sub(1).max(next);
-    }
-    Ok(last)
-}
-
-fn event_count(connection: &Connection, session: SessionKey) -> rusqlite::Result<u64> {
-    let count = connection
-        .prepare_cached("SELECT event_count FROM sessions WHERE key = ?1")?
-        .query_row([session.0], |row| row.get::<_, i64>(0))
-        .optional()?;
-    Ok(count.unwrap_or(0).cast_unsigned())
-}
-
-/// Decodes a line of a damaged row; `None` if it is not an event.
-fn parse_intact(line: &str) -> Option<UniversalEvent> {
-    // The replacement character stands for bytes that are not text.
-    if line.contains(char::REPLACEMENT_CHARACTER) { None } else { serde_json::from_str(line).ok() }
-}
-
 /// Makes the events that are read in the place of unreadable ones.
-struct Replacement {
+pub(crate) struct Replacement {
     session_id: String,
     key: SessionKey,
     /// Time of the last readable event before them: the time of a stream never goes back.
@@ -158,22 +21,59 @@ struct Replacement {
 }
 
 impl Replacement {
-    fn load(connection: &Connection, key: SessionKey, lines: &EventLines) -> rusqlite::Result<Self> {
-        let session = connection
-            .prepare_cached("SELECT id, created_at FROM sessions WHERE key = ?1")?
-            .query_row([key.0], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
-        let (session_id, created_at) = session.unwrap_or_default();
-        let last = lines.len().checked_sub(1).and_then(|last| lines.get(last)).and_then(|(_, line)| parse_intact(line));
-        let time = match last {
-            Some(event) => Some(event.time),
-            None => earlier_time(connection, key, lines.next()),
-        };
-        Ok(Self { session_id, key, time: time.unwrap_or(Timestamp::from_millis(created_at)) })
+    /// For the events of a session after a readable one of this time.
+    pub(crate) fn new(session_id: String, key: SessionKey, time: Timestamp) -> Self {
+        Self { session_id, key, time }
+    }
+
+    /// Adds the events up to the last one of a damaged row. `text` is what the row has, one event per line.
+    pub(crate) fn push_row(
+        &mut self,
+        lines: &mut EventLines,
+        limits: ReadLimits,
+        (first, last): (u64, u64),
+        text: &str,
+    ) -> Result<ControlFlow<()>, serde_json::Error> {
+        let mut stored = text.split('\n').filter_map(|line| Some((parse_intact(line)?, line))).peekable();
+        let by_position: Vec<&str> = text.split('\n').collect();
+        while lines.next() <= last {
+            let next = lines.next();
+            // Also of the events that were read before: every reader finds the same time.
+            while let Some((event, _)) = stored.next_if(|(event, _)| event.sequence < next) {
+                self.time = self.time.max(event.time);
+            }
+            let flow = if let Some((event, line)) = stored.next_if(|(event, _)| event.sequence == next) {
+                self.time = event.time;
+                lines.push_within(line, None, limits)
+            } else {
+                let index = next.checked_sub(first).and_then(|index| usize::try_from(index).ok());
+                let remains = index.and_then(|index| by_position.get(index)).copied().unwrap_or_default();
+                lines.push_within(&self.event(next, remains)?, None, limits)
+            };
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Adds events up to this one in the place of those whose rows are missing.
+    pub(crate) fn push_missing(
+        &self,
+        lines: &mut EventLines,
+        limits: ReadLimits,
+        last: u64,
+    ) -> Result<(), serde_json::Error> {
+        while lines.next() <= last {
+            if lines.push_within(&self.event(lines.next(), "")?, None, limits).is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// The event in the place of the one with this sequence. `remains` is what is left of it.
-    fn event(&self, sequence: u64, remains: &str) -> rusqlite::Result<String> {
+    fn event(&self, sequence: u64, remains: &str) -> Result<String, serde_json::Error> {
         let hash = Sha256::digest(remains.as_bytes()).iter().fold(String::with_capacity(64), |mut hex, byte| {
             // Writing to a string does not fail.
             let _ = write!(hex, "{byte:02x}");
@@ -184,35 +84,12 @@ impl Replacement {
         let data = EventData::AgentUnparsed(AgentUnparsed::new(error, "store", hash));
         let id = format!("evt_unreadable_{}_{sequence}", self.key.0);
         let event = UniversalEvent::new(id, sequence, self.time, self.session_id.as_str(), Origin::DAEMON, data);
-        serde_json::to_string(&event).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+        serde_json::to_string(&event)
     }
 }
 
-/// Time of the last readable event before a sequence.
-fn earlier_time(connection: &Connection, session: SessionKey, next: u64) -> Option<Timestamp> {
-    let (start, _) = place_range_after(session, 0);
-    let (before, _) = place_range_after(session, next.checked_sub(1)?);
-    // Usually one of the last rows. If the page before is damaged, all rows up to it are read.
-    let (backwards, forwards) = (
-        "SELECT checksum, json FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place DESC LIMIT 64",
-        "SELECT checksum, json FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place",
-    );
-    let found = find_time(connection, backwards, (start, before), true);
-    found.or_else(|| find_time(connection, forwards, (start, before), false))
-}
-
-/// Time of the last event of the first readable row, or of the last one.
-fn find_time(connection: &Connection, query: &str, range: (i64, i64), is_first: bool) -> Option<Timestamp> {
-    let mut statement = connection.prepare_cached(query).ok()?;
-    let mut rows = statement.query(range).ok()?;
-    let mut time = None;
-    while let Ok(Some(row)) = rows.next() {
-        let (Ok(checksum), Ok(column)) = (row.get(0), row.get_ref(1)) else { continue };
-        let text = stored_text(stored_chunk::decode_events(column, checksum), column);
-        time = text.rsplit('\n').find_map(parse_intact).map(|event| event.time).or(time);
-        if is_first && time.is_some() {
-            break;
-        }
-    }
-    time
+/// Decodes a line of a damaged row; `None` if it is not an event.
+pub(crate) fn parse_intact(line: &str) -> Option<UniversalEvent> {
+    // The replacement character stands for bytes that are not text.
+    if line.contains(char::REPLACEMENT_CHARACTER) { None } else { serde_json::from_str(line).ok() }
 }

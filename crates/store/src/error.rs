@@ -1,6 +1,6 @@
 //! Errors of opening and using a store.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use interlingua_schema::SessionId;
 
@@ -84,15 +84,6 @@ pub enum OpenError {
     },
 }
 
-impl OpenError {
-    pub(crate) fn from_sqlite(file: &Path, source: rusqlite::Error) -> Self {
-        match source.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::NotADatabase) => Self::ForeignFile { path: file.to_owned() },
-            _ => Self::Database { path: file.to_owned(), source },
-        }
-    }
-}
-
 /// Why the store refused a request. A refused request has changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -164,14 +155,5 @@ impl StoreError {
     #[must_use]
     pub fn is_storage_full(&self) -> bool {
         matches!(self, Self::DiskFull(_) | Self::SessionLimit { .. } | Self::StoreLimit { .. })
-    }
-}
-
-impl From<rusqlite::Error> for StoreError {
-    fn from(error: rusqlite::Error) -> Self {
-        match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DiskFull) => Self::DiskFull(error.to_string()),
-            _ => Self::Database(error.to_string()),
-        }
     }
 }

@@ -3,10 +3,7 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use rusqlite::Connection;
-
-use crate::schema::{place_range_after, sequence_at};
-use crate::{SessionKey, StoreError, chunk, damaged, stored_chunk};
+use crate::chunk;
 
 /// Whether events are read with the native payload that they were made from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,7 +102,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    fn from_lines(lines: EventLines) -> Self {
+    pub(crate) fn from_lines(lines: EventLines) -> Self {
         Self { range: 0..lines.len(), lines: Arc::new(lines) }
     }
 
@@ -177,74 +174,6 @@ impl AsRef<[u8]> for EventText {
     }
 }
 
-const SELECT_EVENTS: &str =
-    "SELECT place, count, checksum, json FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place";
-const SELECT_EVENTS_AND_PAYLOADS: &str =
-    "SELECT place, count, checksum, json, payloads FROM events WHERE place > ?1 AND place <= ?2 ORDER BY place";
-
-/// Reads the events with a sequence higher than `after`; empty if there are none. An event that cannot be read is
-/// replaced (see `damaged`).
-pub(crate) fn read(
-    connection: &Connection,
-    session: SessionKey,
-    after: u64,
-    limits: ReadLimits,
-    raw: RawPayloads,
-) -> Result<Batch, StoreError> {
-    let mut lines = EventLines::after(after);
-    match read_rows(connection, session, &mut lines, limits, raw) {
-        Err(error) if damaged::is_corruption(&error) => {
-            tracing::error!(%error, session = session.0, sequence = lines.next(), "cannot read a stored event");
-            if lines.is_empty() {
-                damaged::push_unreadable(connection, session, &mut lines, limits)?;
-            }
-        }
-        Err(error) => return Err(error.into()),
-        Ok(()) if lines.is_empty() => damaged::push_missing_tail(connection, session, &mut lines, limits)?,
-        Ok(()) => {}
-    }
-    Ok(Batch::from_lines(lines))
-}
-
-fn read_rows(
-    connection: &Connection,
-    session: SessionKey,
-    lines: &mut EventLines,
-    limits: ReadLimits,
-    raw: RawPayloads,
-) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(match raw {
-        RawPayloads::Omit => SELECT_EVENTS,
-        RawPayloads::Include => SELECT_EVENTS_AND_PAYLOADS,
-    })?;
-    let mut rows = statement.query(place_range_after(session, lines.first.saturating_sub(1)))?;
-    while let Some(row) = rows.next()? {
-        let last = sequence_at(row.get(0)?);
-        let first = (last + 1).saturating_sub(row.get::<_, i64>(1)?.cast_unsigned());
-        let decoded = stored_chunk::decode_events(row.get_ref(3)?, row.get(2)?);
-        let flow = match decoded {
-            Ok(events) if first <= lines.next() => {
-                let payloads = match raw {
-                    RawPayloads::Omit => None,
-                    RawPayloads::Include => row.get_ref(4)?.as_blob_or_null().unwrap_or_default(),
-                };
-                // Events whose payloads are damaged have none.
-                let payloads = payloads.and_then(|payloads| stored_chunk::decode_payloads(payloads, &events).ok());
-                let read_already = usize::try_from(lines.next() - first).unwrap_or(usize::MAX);
-                lines.push_chunk(read_already, &events, payloads.as_deref(), limits)
-            }
-            decoded => {
-                let stored = damaged::stored_text(decoded, row.get_ref(3)?);
-                damaged::push_row(connection, session, lines, limits, (first, last), &stored)?
-            }
-        };
-        if flow.is_break() {
-            break;
-        }
-    }
-    Ok(())
-}
-
 impl EventLines {
     /// An empty list whose first event will be the one after `after`.
     pub(crate) fn after(after: u64) -> Self {
@@ -261,7 +190,7 @@ impl EventLines {
     }
 
     /// Adds the events of a chunk that were not read already. Breaks when a limit is reached.
-    fn push_chunk(
+    pub(crate) fn push_chunk(
         &mut self,
         read_already: usize,
         events: &str,

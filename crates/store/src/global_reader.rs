@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::global_cursor::{GlobalCursor, Position};
 use crate::global_feed::{FeedRead, FeedSubscription, Run};
-use crate::global_merge::{self, Merge};
-use crate::pool::ReadPool;
-use crate::{RawPayloads, ReadLimits, SessionFilter, SessionKey, Store, StoreError, events};
+use crate::store::StoredEvents;
+use crate::{RawPayloads, ReadLimits, SessionFilter, SessionKey, Store, StoreError};
 
 /// Limits of what is returned at once.
 const READ_LIMITS: ReadLimits = ReadLimits { max_events: 512, max_bytes: 64 * 1024 };
@@ -74,7 +73,7 @@ pub struct GlobalReader {
     raw: RawPayloads,
     position: Position,
     /// Stored events that are being read.
-    merge: Option<Merge>,
+    stored: Option<StoredEvents>,
     /// Whether sessions pass the filter, as far as it is known; the number of changes of sessions when it was read.
     passing: BTreeMap<SessionKey, bool>,
     changes: u64,
@@ -94,7 +93,17 @@ impl GlobalReader {
             GlobalStart::End => subscription.end(),
             GlobalStart::After(cursor) => cursor.position,
         };
-        Self { store, store_id, subscription, filter, raw, position, merge: None, passing: BTreeMap::new(), changes: 0 }
+        Self {
+            store,
+            store_id,
+            subscription,
+            filter,
+            raw,
+            position,
+            stored: None,
+            passing: BTreeMap::new(),
+            changes: 0,
+        }
     }
 
     /// The cursor after everything that was returned or filtered out so far.
@@ -112,13 +121,11 @@ impl GlobalReader {
     /// If the database fails or is closed. The cursor does not move.
     pub async fn next(&mut self) -> Result<GlobalBatch, StoreError> {
         loop {
-            let runs = match self.merge.take() {
-                Some(merge) => self.read_stored(merge).await?,
+            let runs = match self.stored.take() {
+                Some(stored) => self.read_stored(stored).await?,
                 None => match self.subscription.after(self.position, READ_LIMITS) {
                     FeedRead::Behind => {
-                        let (filter, position) = (self.filter.clone(), self.position);
-                        let load = move |connection: &_| Merge::load(connection, &filter, position);
-                        self.merge = Some(self.pool().read(load).await?);
+                        self.stored = Some(self.store.load_stored(&self.filter, self.position).await?);
                         continue;
                     }
                     FeedRead::Runs(runs, _) if runs.is_empty() => {
@@ -135,19 +142,14 @@ impl GlobalReader {
     }
 
     /// Reads the next stored events, and moves the cursor.
-    async fn read_stored(&mut self, mut merge: Merge) -> Result<Vec<Run>, StoreError> {
-        let raw = self.raw;
-        let read = self.pool().read(move |connection| {
-            let runs = merge.read(connection, READ_LIMITS, raw)?;
-            Ok((merge, runs))
-        });
-        let (merge, runs) = read.await?;
+    async fn read_stored(&mut self, stored: StoredEvents) -> Result<Vec<Run>, StoreError> {
+        let (stored, runs) = self.store.read_stored(stored, READ_LIMITS, self.raw).await?;
         let last = runs.last().and_then(|run| Some((run, run.events.last_sequence()?)));
         self.position = match last {
             Some((run, sequence)) => Position { append: run.append, session: run.session, sequence },
-            None => self.position.max(merge.end()),
+            None => self.position.max(stored.end()),
         };
-        self.merge = last.map(|_| merge);
+        self.stored = last.map(|_| stored);
         Ok(runs)
     }
 
@@ -162,38 +164,15 @@ impl GlobalReader {
             let unknown: Vec<SessionKey> =
                 runs.iter().map(|run| run.session).filter(|session| !self.passing.contains_key(session)).collect();
             if !unknown.is_empty() {
-                let (filter, sessions) = (self.filter.clone(), unknown.clone());
-                let passing = self
-                    .pool()
-                    .read(move |connection| global_merge::filter_sessions(connection, &filter, &sessions))
-                    .await?;
+                let passing = self.store.filter_sessions(&self.filter, unknown.clone()).await?;
                 self.passing.extend(unknown.into_iter().map(|session| (session, passing.contains(&session))));
             }
             runs.retain(|run| self.passing.get(&run.session).copied().unwrap_or_default());
         }
         if self.raw == RawPayloads::Include && !runs.is_empty() {
-            runs = self.pool().read(move |connection| read_payloads(connection, runs)).await?;
+            runs = self.store.read_payloads(runs).await?;
         }
         self.position = end.unwrap_or(self.position);
         Ok(runs)
     }
-
-    fn pool(&self) -> &ReadPool {
-        self.store.pool()
-    }
-}
-
-/// Reads the events of appends again, with their payloads.
-fn read_payloads(connection: &rusqlite::Connection, runs: Vec<Run>) -> Result<Vec<Run>, StoreError> {
-    let mut with_payloads = Vec::with_capacity(runs.len());
-    for run in runs {
-        let Some((first, _)) = run.events.iter().next() else { continue };
-        let limits = ReadLimits { max_events: run.events.len(), max_bytes: usize::MAX };
-        let events = events::read(connection, run.session, first - 1, limits, RawPayloads::Include)?;
-        // A session that was deleted in the meantime has no events.
-        if !events.is_empty() {
-            with_payloads.push(Run { events, ..run });
-        }
-    }
-    Ok(with_payloads)
 }

@@ -41,49 +41,31 @@
 //! ```
 
 mod append;
-mod append_counter;
-mod backup;
-mod check;
 mod chunk;
 mod damaged;
-mod database;
 mod error;
 mod events;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod global_cursor;
 mod global_feed;
-mod global_merge;
 mod global_reader;
-mod group_commit;
-mod limits;
 mod lock;
-mod log_marker;
 mod message;
-mod migration;
 mod notifier;
 mod options;
 mod payload_delta;
-mod pool;
-mod purge;
 mod reader;
-mod rebuild;
-mod reserve;
-mod schema;
 mod search;
 mod session;
 mod session_filter;
+mod sqlite;
 mod store;
 mod stored_chunk;
 mod summary;
 mod uploads;
-mod wal_checkpoint;
-mod write;
-mod writer;
 
 pub use append::Append;
-pub use backup::backup;
-pub use check::{CheckReport, check, repair};
 pub use error::{OpenError, StoreError};
 pub use events::{Batch, EventText, RawPayloads, ReadLimits};
 pub use global_cursor::{GlobalCursor, ParseCursorError};
@@ -94,4 +76,5 @@ pub use reader::EventReader;
 pub use search::{MAX_QUERY_BYTES, SearchHit, SearchQuery, SearchResults};
 pub use session::{NewSession, Session, SessionChanges, SessionKey, StoredSessionPage, StoredState};
 pub use session_filter::{SessionFilter, SessionState, StateFilter};
+pub use sqlite::{CheckReport, backup, check, repair};
 pub use store::{PendingWrite, Store, StoreProbe, StoreStats};

@@ -1,8 +1,8 @@
 //! The lock of a data directory: one process at a time.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::OpenError;
@@ -14,7 +14,14 @@ pub(crate) struct DirLock {
 }
 
 impl DirLock {
-    pub(crate) fn acquire(data_dir: &Path) -> Result<Self, OpenError> {
+    /// Locks a data directory, which is created if it does not exist.
+    pub(crate) fn create(data_dir: &Path) -> Result<Self, OpenError> {
+        let unusable = |source| OpenError::Directory { path: data_dir.to_owned(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(data_dir).map_err(unusable)?;
+        Self::acquire(data_dir)
+    }
+
+    fn acquire(data_dir: &Path) -> Result<Self, OpenError> {
         let unusable = |source| OpenError::Directory { path: data_dir.to_owned(), source };
         let mut file = OpenOptions::new()
             .read(true)

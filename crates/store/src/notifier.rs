@@ -7,7 +7,6 @@ use tokio::sync::watch;
 
 use crate::events::EventLines;
 use crate::global_feed::GlobalFeed;
-use crate::search::IndexerHandle;
 use crate::{Batch, ReadLimits, SessionKey, StoreError};
 
 /// The last durable sequence of a session, and whether more can follow.
@@ -97,18 +96,12 @@ impl RecentAppends {
 pub(crate) struct Notifier {
     sessions: Mutex<HashMap<SessionKey, watch::Sender<SessionFeed>>>,
     global: Arc<GlobalFeed>,
-    indexer: IndexerHandle,
 }
 
 impl Notifier {
     /// `last_append` is the number of the last append that is durable.
-    pub(crate) fn new(last_append: i64, indexer: IndexerHandle) -> Self {
-        Self { sessions: Mutex::default(), global: Arc::new(GlobalFeed::new(last_append)), indexer }
-    }
-
-    /// The thread that fills the search index.
-    pub(crate) fn indexer(&self) -> &IndexerHandle {
-        &self.indexer
+    pub(crate) fn new(last_append: i64) -> Self {
+        Self { sessions: Mutex::default(), global: Arc::new(GlobalFeed::new(last_append)) }
     }
 
     /// What the readers of all sessions are told.
@@ -126,18 +119,6 @@ impl Notifier {
     /// Wakes the readers of the session, unless they know a later tail.
     pub(crate) fn notify(&self, notification: Notification) {
         let Notification { session, tail, appended } = notification;
-        match (&appended, tail) {
-            (Some(appended), _) => {
-                self.global.push(session, appended);
-                self.indexer.observe_commit();
-            }
-            (None, Tail::Deleted) => {
-                self.global.remove(session);
-                self.indexer.remove(session);
-            }
-            (None, Tail::Unknown) => self.global.mark_changed(),
-            (None, Tail::Open { .. } | Tail::Ended { .. }) => {}
-        }
         if let Some(sender) = self.lock().get(&session) {
             sender.send_if_modified(|feed| {
                 let is_newer = feed.tail.is_before(tail);
@@ -200,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_session_without_readers_has_no_entry() {
-        let notifier = Arc::new(Notifier::new(0, IndexerHandle::new().0));
+        let notifier = Arc::new(Notifier::new(0));
         let key = SessionKey(1);
         let (first, second) = (notifier.subscribe(key), notifier.subscribe(key));
         drop(first);
@@ -230,7 +211,7 @@ mod tests {
 
     #[test]
     fn an_older_tail_does_not_replace_a_newer_one() {
-        let notifier = Arc::new(Notifier::new(0, IndexerHandle::new().0));
+        let notifier = Arc::new(Notifier::new(0));
         let key = SessionKey(1);
         let mut subscription = notifier.subscribe(key);
         let notify = |tail| notifier.notify(Notification { session: key, tail, appended: None });

@@ -1,25 +1,11 @@
-//! Full-text search over the stored events.
-//!
-//! The index is a database of its own, `search.db`, beside the store. A thread of its own fills it, after events are
-//! durable and when the writer pauses, so that no append waits for it. It reads the events as any reader of many
-//! sessions does, and stores its position with what it has indexed: after a crash it continues there. The index has
-//! nothing that the store does not have. If it is damaged, or was written by another version, it is made again.
+//! Searching the text of events.
 //!
 //! A *document* is the text of one event, or a piece of a long one ([`text`]). Words are found in documents; results are
-//! ordered from the newest to the oldest.
+//! ordered from the newest to the oldest. Each database has its own index, over the same documents and words.
 
-mod database;
-mod documents;
-mod index;
-mod indexer;
-mod query;
-mod snippet;
-mod text;
-mod words;
-
-pub(crate) use database::search_file;
-pub(crate) use indexer::{Indexer, IndexerHandle};
-pub(crate) use query::search;
+pub(crate) mod snippet;
+pub(crate) mod text;
+pub(crate) mod words;
 
 use interlingua_schema::{SessionId, Timestamp};
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use interlingua_schema::Timestamp;
-use rusqlite::types::Value;
 use serde::Serialize;
 
 use crate::{Session, SessionKey};
@@ -83,7 +82,7 @@ impl SessionState {
     /// The state of a stored session. `misses_secrets` says whether values that may be secret are not known.
     #[must_use]
     pub fn from_session(session: &Session, misses_secrets: bool) -> Self {
-        // `STATE` says the same in SQL.
+        // The `STATE` of each database says the same in SQL.
         if session.ended {
             Self::Ended
         } else if misses_secrets {
@@ -97,15 +96,6 @@ impl SessionState {
         }
     }
 }
-
-/// The state of a session in SQL, as [`SessionState::from_session`]. Its parameter is a JSON array of the sessions of which all
-/// values that may be secret are known.
-const STATE: &str = "CASE \
-    WHEN ended THEN 'ended' \
-    WHEN has_secrets AND sessions.key NOT IN (SELECT value FROM json_each(?)) THEN 'needs_secrets' \
-    WHEN EXISTS (SELECT 1 FROM pending_requests WHERE session = sessions.key) THEN 'waiting' \
-    WHEN busy OR EXISTS (SELECT 1 FROM messages WHERE session = sessions.key AND state = 0) THEN 'running' \
-    ELSE 'idle' END";
 
 impl SessionFilter {
     interlingua_schema::setters! {
@@ -122,59 +112,10 @@ impl SessionFilter {
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-
-    /// The condition and its parameters.
-    pub(crate) fn to_sql(&self) -> (String, Vec<Value>) {
-        let mut conditions = vec!["true".to_owned()];
-        let mut values = Vec::new();
-        let mut require = |condition: &str, more: Vec<Value>| {
-            conditions.push(condition.to_owned());
-            values.extend(more);
-        };
-        if !self.ids.is_empty() {
-            // A list of strings can always be encoded.
-            let ids = serde_json::to_string(&self.ids).unwrap_or_default();
-            require("id IN (SELECT value FROM json_each(?))", vec![ids.into()]);
-        }
-        if let Some(agent) = &self.agent {
-            require("agent = ?", vec![agent.clone().into()]);
-        }
-        if let Some(directory) = &self.directory {
-            require("directory = ?", vec![directory.clone().into()]);
-        }
-        if let Some(since) = self.since {
-            require("updated_at >= ?", vec![since.as_millis().into()]);
-        }
-        if let Some(text) = &self.text {
-            let text = format!("%{}%", escape_pattern(text));
-            require(
-                r"(id LIKE ? ESCAPE '\' OR title LIKE ? ESCAPE '\' OR directory LIKE ? ESCAPE '\')",
-                vec![text.clone().into(), text.clone().into(), text.into()],
-            );
-        }
-        for (name, value) in &self.labels {
-            match value {
-                Some(value) => require(
-                    "EXISTS (SELECT 1 FROM json_each(labels) AS label WHERE label.key = ? AND label.value = ?)",
-                    vec![name.clone().into(), value.clone().into()],
-                ),
-                None => require(
-                    "EXISTS (SELECT 1 FROM json_each(labels) AS label WHERE label.key = ?)",
-                    vec![name.clone().into()],
-                ),
-            }
-        }
-        if let Some(filter) = &self.state {
-            let keys: Vec<String> = filter.complete.iter().map(|key| key.0.to_string()).collect();
-            let keys = format!("[{}]", keys.join(","));
-            require(&format!("{STATE} = ?"), vec![keys.into(), filter.state.name().to_owned().into()]);
-        }
-        (conditions.join(" AND "), values)
-    }
 }
 
 /// Escapes a text for `LIKE`.
-fn escape_pattern(text: &str) -> String {
+pub(crate) fn escape_pattern(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for letter in text.chars() {
         if matches!(letter, '%' | '_' | '\\') {

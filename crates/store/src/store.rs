@@ -3,32 +3,21 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use interlingua_schema::SessionId;
 use tokio::sync::oneshot;
 
-use crate::append_counter::AppendCounter;
-use crate::limits::Limits;
-use crate::notifier::{Notifier, Tail};
-use crate::pool::ReadPool;
-use crate::search::{self, Indexer, IndexerHandle};
-use crate::uploads::Uploads;
-use crate::write::{
-    AppendEvents, CancelMessage, CreateSession, DeleteSession, EnqueueMessage, Probe, StoreWrite, UpdateSession,
-};
-use crate::writer::Writer;
+use crate::global_cursor::Position;
+use crate::global_feed::Run;
+use crate::notifier::Tail;
+use crate::sqlite::{Merge, SqliteStore};
 use crate::{
     Append, Batch, Enqueued, EventReader, GlobalReader, GlobalStart, MessageId, MessageRecord, NewMessage, NewSession,
     OpenError, QueuedMessage, RawPayloads, ReadLimits, SearchQuery, SearchResults, Session, SessionChanges,
-    SessionFilter, SessionKey, StoreError, StoreOptions, StoredSessionPage, StoredState, database, events, message,
-    schema, session,
+    SessionFilter, SessionKey, StoreError, StoreOptions, StoredSessionPage, StoredState,
 };
-
-/// How long a search waits for the index to be complete.
-const INDEX_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The durable log of sessions and events. Cloning it copies a pointer.
 ///
@@ -36,20 +25,28 @@ const INDEX_TIMEOUT: Duration = Duration::from_secs(1);
 /// process. [`close`](Self::close) does the first two while there are clones.
 #[derive(Clone)]
 pub struct Store {
-    shared: Arc<Shared>,
+    backend: Backend,
 }
 
-struct Shared {
-    // Fields are dropped in this order: the writer closes the database when no connection reads any more.
-    pool: ReadPool,
-    writer: Writer,
-    notifier: Arc<Notifier>,
-    limits: Limits,
-    counter: AppendCounter,
-    store_id: u32,
-    search_file: PathBuf,
-    uploads: Uploads,
-    _lock: crate::lock::DirLock,
+/// The database behind a store. Both keep the same promises, which the tests of this crate check for both.
+#[derive(Clone)]
+enum Backend {
+    Sqlite(SqliteStore),
+}
+
+/// The stored events of many sessions, while they are being read.
+#[derive(Debug)]
+pub(crate) enum StoredEvents {
+    Sqlite(Merge),
+}
+
+impl StoredEvents {
+    /// Position after the last event.
+    pub(crate) fn end(&self) -> Position {
+        match self {
+            Self::Sqlite(merge) => merge.end(),
+        }
+    }
 }
 
 /// Counters of a store since it was opened.
@@ -81,6 +78,12 @@ pub struct StoreProbe {
 #[derive(Debug)]
 pub struct PendingWrite<T>(oneshot::Receiver<Result<T, StoreError>>);
 
+impl<T> PendingWrite<T> {
+    pub(crate) fn new(result: oneshot::Receiver<Result<T, StoreError>>) -> Self {
+        Self(result)
+    }
+}
+
 impl<T> Future for PendingWrite<T> {
     type Output = Result<T, StoreError>;
 
@@ -103,34 +106,8 @@ impl Store {
     ///
     /// If the directory or its database cannot be used, or another process has it open.
     pub fn open(data_dir: &Path, options: StoreOptions) -> Result<Self, OpenError> {
-        let lock = database::lock(data_dir)?;
-        let database = database::open(data_dir, options)?;
-        let open_error = |source| OpenError::from_sqlite(&database.file, source);
-        let counter = AppendCounter::load(&database.connection).map_err(open_error)?;
-        let store_id = schema::load_store_id(&database.connection).map_err(open_error)?;
-        let (handle, commands) = IndexerHandle::new();
-        let notifier = Arc::new(Notifier::new(counter.last(), handle.clone()));
-        let pool = ReadPool::new(database.file.clone());
-        let (feed, is_reserve_released) = (Arc::clone(notifier.global()), database.reserve.is_released());
-        let indexer = Indexer::start(handle, commands, &database.file, store_id, feed, is_reserve_released);
-        let indexer = indexer.map_err(|source| OpenError::Directory { path: data_dir.to_owned(), source })?;
-        let search_file = search::search_file(&database.file);
-        let writer = Writer::start(database, Arc::clone(&notifier), indexer)?;
-        let limits = Limits::new(&options);
-        let uploads = Uploads::new(data_dir);
-        Ok(Self {
-            shared: Arc::new(Shared {
-                pool,
-                writer,
-                notifier,
-                limits,
-                counter,
-                store_id,
-                search_file,
-                uploads,
-                _lock: lock,
-            }),
-        })
+        let store = SqliteStore::open(data_dir, options)?;
+        Ok(Self { backend: Backend::Sqlite(store) })
     }
 
     /// Creates a session.
@@ -139,7 +116,9 @@ impl Store {
     ///
     /// Resolves to [`StoreError::SessionAlreadyExists`] if the id is taken.
     pub fn create(&self, session: NewSession) -> PendingWrite<Session> {
-        self.write(CreateSession::new(session, self.shared.limits))
+        match &self.backend {
+            Backend::Sqlite(store) => store.create(session),
+        }
     }
 
     /// Appends events to a session, together with the changes that belong to them.
@@ -150,8 +129,9 @@ impl Store {
     /// [`StoreError::SessionEnded`] if the session has ended, [`StoreError::SessionNotFound`] if it was deleted. If
     /// there is no space, an error for which [`StoreError::is_storage_full`] is true.
     pub fn append(&self, session: SessionKey, append: Append) -> PendingWrite<()> {
-        let counter = self.shared.counter.clone();
-        self.write(AppendEvents::new(session, append, self.shared.limits, counter))
+        match &self.backend {
+            Backend::Sqlite(store) => store.append(session, append),
+        }
     }
 
     /// Adds a message to the end of a session's queue, unless the session has a message with the same public id.
@@ -160,7 +140,9 @@ impl Store {
     ///
     /// Resolves to [`StoreError::SessionEnded`] or [`StoreError::SessionNotFound`] if the session can take no messages.
     pub fn enqueue(&self, session: SessionKey, message: NewMessage) -> PendingWrite<Enqueued> {
-        self.write(EnqueueMessage::new(session, message, self.shared.limits))
+        match &self.backend {
+            Backend::Sqlite(store) => store.enqueue(session, message),
+        }
     }
 
     /// Removes a message from a session's queue. Resolves to false if it is not queued any more.
@@ -169,7 +151,9 @@ impl Store {
     ///
     /// If the database fails.
     pub fn cancel_message(&self, session: SessionKey, message: MessageId) -> PendingWrite<bool> {
-        self.write(CancelMessage { session, message })
+        match &self.backend {
+            Backend::Sqlite(store) => store.cancel_message(session, message),
+        }
     }
 
     /// Changes what a session was created with. Resolves to the changed session.
@@ -178,7 +162,9 @@ impl Store {
     ///
     /// Resolves to [`StoreError::SessionNotFound`] if it does not exist.
     pub fn update_session(&self, session: SessionKey, changes: SessionChanges) -> PendingWrite<Session> {
-        self.write(UpdateSession::new(session, changes))
+        match &self.backend {
+            Backend::Sqlite(store) => store.update_session(session, changes),
+        }
     }
 
     /// Writes a file that a client attaches to messages of a session, and returns its path. Deleting the session removes
@@ -193,9 +179,9 @@ impl Store {
         name: String,
         content: impl AsRef<[u8]> + Send + 'static,
     ) -> Result<PathBuf, StoreError> {
-        let shared = Arc::clone(&self.shared);
-        let saved = tokio::task::spawn_blocking(move || shared.uploads.save(session, &name, content.as_ref())).await;
-        saved.unwrap_or(Err(StoreError::Closed))
+        match &self.backend {
+            Backend::Sqlite(store) => store.save_upload(session, name, content).await,
+        }
     }
 
     /// Deletes a session with all its events, messages and uploaded files.
@@ -207,8 +193,9 @@ impl Store {
     ///
     /// Resolves to [`StoreError::SessionNotFound`] if it does not exist.
     pub fn delete(&self, session: SessionKey) -> PendingWrite<()> {
-        self.shared.uploads.remove(session);
-        self.write(DeleteSession::new(session, self.shared.counter.clone()))
+        match &self.backend {
+            Backend::Sqlite(store) => store.delete(session),
+        }
     }
 
     /// The session with this id.
@@ -217,8 +204,9 @@ impl Store {
     ///
     /// If the database fails.
     pub async fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError> {
-        let id = id.clone();
-        self.shared.pool.read_row(move |connection| session::find_by_id(connection, &id)).await
+        match &self.backend {
+            Backend::Sqlite(store) => store.session(id).await,
+        }
     }
 
     /// At most `limit` sessions that pass a filter, newest first. `from` is the [`next`](StoredSessionPage::next) of the
@@ -233,8 +221,9 @@ impl Store {
         limit: usize,
         from: Option<SessionKey>,
     ) -> Result<StoredSessionPage, StoreError> {
-        let filter = filter.clone();
-        self.shared.pool.read(move |connection| session::load_page(connection, &filter, limit, from)).await
+        match &self.backend {
+            Backend::Sqlite(store) => store.sessions(filter, limit, from).await,
+        }
     }
 
     /// Number of sessions that pass a filter.
@@ -243,8 +232,9 @@ impl Store {
     ///
     /// If the database fails.
     pub async fn count_sessions(&self, filter: &SessionFilter) -> Result<u64, StoreError> {
-        let filter = filter.clone();
-        self.shared.pool.read(move |connection| session::count(connection, &filter)).await
+        match &self.backend {
+            Backend::Sqlite(store) => store.count_sessions(filter).await,
+        }
     }
 
     /// Sessions that were busy when the last process ended, or have queued messages; oldest first.
@@ -255,7 +245,9 @@ impl Store {
     ///
     /// If the database fails.
     pub async fn interrupted_sessions(&self) -> Result<Vec<Session>, StoreError> {
-        self.shared.pool.read(session::load_interrupted).await
+        match &self.backend {
+            Backend::Sqlite(store) => store.interrupted_sessions().await,
+        }
     }
 
     /// What the runtime stored with a session.
@@ -264,7 +256,9 @@ impl Store {
     ///
     /// [`StoreError::SessionNotFound`] if the session does not exist, or if the database fails.
     pub async fn load_state(&self, session: SessionKey) -> Result<StoredState, StoreError> {
-        self.shared.pool.read_row(move |connection| session::load_state(connection, session)).await
+        match &self.backend {
+            Backend::Sqlite(store) => store.load_state(session).await,
+        }
     }
 
     /// The oldest queued message of a session; `None` when the queue is empty.
@@ -273,12 +267,8 @@ impl Store {
     ///
     /// If the database fails.
     pub async fn next_message(&self, session: SessionKey) -> Result<Option<QueuedMessage>, StoreError> {
-        let next = self.shared.pool.read_row(move |connection| message::next_small(connection, session)).await?;
-        match next {
-            message::NextMessage::Small(message) => Ok(message),
-            message::NextMessage::Large => {
-                self.shared.pool.read(move |connection| message::next(connection, session)).await
-            }
+        match &self.backend {
+            Backend::Sqlite(store) => store.next_message(session).await,
         }
     }
 
@@ -288,7 +278,9 @@ impl Store {
     ///
     /// If the database fails.
     pub async fn queued_messages(&self, session: SessionKey) -> Result<Vec<QueuedMessage>, StoreError> {
-        self.shared.pool.read(move |connection| message::load(connection, session, usize::MAX)).await
+        match &self.backend {
+            Backend::Sqlite(store) => store.queued_messages(session).await,
+        }
     }
 
     /// What is stored of a message, whether it still waits or not.
@@ -301,8 +293,9 @@ impl Store {
         session: SessionKey,
         public_id: &str,
     ) -> Result<Option<MessageRecord>, StoreError> {
-        let public_id = public_id.to_owned();
-        self.shared.pool.read_row(move |connection| message::find(connection, session, &public_id)).await
+        match &self.backend {
+            Backend::Sqlite(store) => store.find_message(session, public_id).await,
+        }
     }
 
     /// Reads the stored events with a sequence higher than `after`, up to the limits.
@@ -317,13 +310,18 @@ impl Store {
         limits: ReadLimits,
         raw: RawPayloads,
     ) -> Result<Batch, StoreError> {
-        self.shared.pool.read(move |connection| events::read(connection, session, after, limits, raw)).await
+        match &self.backend {
+            Backend::Sqlite(store) => store.read(session, after, limits, raw).await,
+        }
     }
 
     /// A cursor after the event with sequence `after`; 0 is the beginning of the session.
     #[must_use]
     pub fn reader(&self, session: SessionKey, after: u64, raw: RawPayloads) -> EventReader {
-        EventReader::new(self.clone(), self.shared.notifier.subscribe(session), session, after, raw)
+        let subscription = match &self.backend {
+            Backend::Sqlite(store) => store.subscribe(session),
+        };
+        EventReader::new(self.clone(), subscription, session, after, raw)
     }
 
     /// A cursor into the events of the sessions that pass a filter. The state of sessions is not part of the filter.
@@ -337,6 +335,9 @@ impl Store {
         filter: SessionFilter,
         raw: RawPayloads,
     ) -> Result<GlobalReader, StoreError> {
+        let (store_id, last_append, subscription) = match &self.backend {
+            Backend::Sqlite(store) => (store.store_id(), store.last_append(), store.subscribe_to_all()),
+        };
         if let GlobalStart::After(cursor) = start {
             let position = cursor.position;
             let tail = self.load_tail(position.session).await?;
@@ -344,12 +345,11 @@ impl Store {
                 Tail::Open { last } | Tail::Ended { last } => position.sequence > last,
                 Tail::Deleted | Tail::Unknown => false,
             };
-            if cursor.store_id != self.shared.store_id || position.append > self.shared.counter.last() || is_beyond {
+            if cursor.store_id != store_id || position.append > last_append || is_beyond {
                 return Err(StoreError::CursorGone);
             }
         }
-        let subscription = self.shared.notifier.global().subscribe();
-        Ok(GlobalReader::new(self.clone(), self.shared.store_id, subscription, start, filter, raw))
+        Ok(GlobalReader::new(self.clone(), store_id, subscription, start, filter, raw))
     }
 
     /// Searches the text of all events. The index is filled after events are durable; a search waits a short time for
@@ -359,22 +359,17 @@ impl Store {
     ///
     /// If the database fails.
     pub async fn search(&self, query: SearchQuery) -> Result<SearchResults, StoreError> {
-        let last = self.shared.notifier.global().last();
-        let is_complete = self.shared.notifier.indexer().wait_for(last, INDEX_TIMEOUT).await;
-        let file = self.shared.search_file.clone();
-        let results = self.shared.pool.read(move |connection| search::search(connection, &file, &query)).await?;
-        Ok(SearchResults { is_complete: results.is_complete && is_complete, ..results })
-    }
-
-    pub(crate) fn pool(&self) -> &ReadPool {
-        &self.shared.pool
+        match &self.backend {
+            Backend::Sqlite(store) => store.search(query).await,
+        }
     }
 
     /// Commits what is queued and closes the database: its file is then complete without other files. Everything after
     /// this fails with [`StoreError::Closed`]. Blocks the thread until it is done.
     pub fn close(&self) {
-        self.shared.pool.close();
-        self.shared.writer.close();
+        match &self.backend {
+            Backend::Sqlite(store) => store.close(),
+        }
     }
 
     /// Commits nothing, after the writes that wait, to find out how long a commit takes.
@@ -383,25 +378,66 @@ impl Store {
     ///
     /// If the database or its disk fails.
     pub async fn probe(&self) -> Result<StoreProbe, StoreError> {
-        let started = Instant::now();
-        self.write(Probe).await?;
-        let lag = started.elapsed();
-        Ok(StoreProbe { lag, free_bytes: self.shared.pool.free_bytes()? })
+        match &self.backend {
+            Backend::Sqlite(store) => store.probe().await,
+        }
     }
 
     /// Counters since the store was opened.
     #[must_use]
     pub fn stats(&self) -> StoreStats {
-        self.shared.writer.stats()
+        match &self.backend {
+            Backend::Sqlite(store) => store.stats(),
+        }
     }
 
     pub(crate) async fn load_tail(&self, session: SessionKey) -> Result<Tail, StoreError> {
-        self.shared.pool.read_row(move |connection| session::load_tail(connection, session)).await
+        match &self.backend {
+            Backend::Sqlite(store) => store.load_tail(session).await,
+        }
     }
 
-    fn write<W: StoreWrite>(&self, write: W) -> PendingWrite<W::Output> {
-        let (sender, receiver) = oneshot::channel();
-        self.shared.writer.send(write, sender);
-        PendingWrite(receiver)
+    /// Begins to read the stored events after a position, of the sessions that pass the filter.
+    pub(crate) async fn load_stored(
+        &self,
+        filter: &SessionFilter,
+        position: Position,
+    ) -> Result<StoredEvents, StoreError> {
+        match &self.backend {
+            Backend::Sqlite(store) => store.load_merge(filter, position).await.map(StoredEvents::Sqlite),
+        }
+    }
+
+    /// Reads the next events up to the limits; none at the end.
+    pub(crate) async fn read_stored(
+        &self,
+        stored: StoredEvents,
+        limits: ReadLimits,
+        raw: RawPayloads,
+    ) -> Result<(StoredEvents, Vec<Run>), StoreError> {
+        match (&self.backend, stored) {
+            (Backend::Sqlite(store), StoredEvents::Sqlite(merge)) => {
+                let (merge, runs) = store.read_merge(merge, limits, raw).await?;
+                Ok((StoredEvents::Sqlite(merge), runs))
+            }
+        }
+    }
+
+    /// Those of the sessions that pass a filter.
+    pub(crate) async fn filter_sessions(
+        &self,
+        filter: &SessionFilter,
+        sessions: Vec<SessionKey>,
+    ) -> Result<Vec<SessionKey>, StoreError> {
+        match &self.backend {
+            Backend::Sqlite(store) => store.filter_sessions(filter, sessions).await,
+        }
+    }
+
+    /// Reads the events of appends again, with their payloads.
+    pub(crate) async fn read_payloads(&self, runs: Vec<Run>) -> Result<Vec<Run>, StoreError> {
+        match &self.backend {
+            Backend::Sqlite(store) => store.read_payloads(runs).await,
+        }
     }
 }

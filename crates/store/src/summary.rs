@@ -4,26 +4,24 @@
 //! with the log and a list of sessions need not read any events.
 
 use interlingua_schema::{EventData, Usage};
-use rusqlite::{Connection, OptionalExtension};
-
-use crate::{SessionKey, StoreError};
 
 /// Changes that follow from the events of one append.
 #[derive(Debug, Default)]
 pub(crate) struct SummaryChanges {
     /// Requests that were opened or resolved, in order.
-    requests: Vec<RequestChange>,
+    pub(crate) requests: Vec<RequestChange>,
     /// Status of the last turn that ended.
-    last_turn_status: Option<String>,
+    pub(crate) last_turn_status: Option<String>,
     /// Usage of the turns that ended.
-    usage: Option<Usage>,
+    pub(crate) usage: Option<Usage>,
     /// The model and the mode that the agent reported last.
-    model: Option<String>,
-    mode: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) mode: Option<String>,
 }
 
+/// A request that was opened or resolved.
 #[derive(Debug)]
-enum RequestChange {
+pub(crate) enum RequestChange {
     /// `data` is the event's data with its kind.
     Opened {
         kind: &'static str,
@@ -87,54 +85,4 @@ impl SummaryChanges {
     fn resolve(&mut self, kind: &'static str, id: &str) {
         self.requests.push(RequestChange::Resolved { kind, id: id.to_owned() });
     }
-
-    /// Writes the changes. Most appends have none.
-    pub(crate) fn write(&self, connection: &Connection, session: SessionKey) -> Result<(), StoreError> {
-        for change in &self.requests {
-            match change {
-                RequestChange::Opened { kind, id, data } => connection
-                    .prepare_cached(
-                        "INSERT INTO pending_requests (session, kind, id, data) VALUES (?1, ?2, ?3, ?4) \
-                         ON CONFLICT DO UPDATE SET data = excluded.data",
-                    )?
-                    .execute((session.0, kind, id, data))?,
-                RequestChange::Resolved { kind, id } => connection
-                    .prepare_cached("DELETE FROM pending_requests WHERE session = ?1 AND kind = ?2 AND id = ?3")?
-                    .execute((session.0, kind, id))?,
-            };
-        }
-        if self.last_turn_status.is_none() && self.model.is_none() && self.mode.is_none() {
-            return Ok(());
-        }
-        let usage = match &self.usage {
-            Some(usage) => Some(add_usage(connection, session, usage)?),
-            None => None,
-        };
-        connection
-            .prepare_cached(
-                "UPDATE sessions SET last_turn_status = coalesce(?2, last_turn_status), usage = coalesce(?3, usage), \
-                 reported_model = coalesce(?4, reported_model), reported_mode = coalesce(?5, reported_mode) \
-                 WHERE key = ?1",
-            )?
-            .execute((session.0, &self.last_turn_status, usage, &self.model, &self.mode))?;
-        Ok(())
-    }
-}
-
-/// The stored usage of a session plus `usage`, as JSON.
-fn add_usage(connection: &Connection, session: SessionKey, usage: &Usage) -> Result<String, StoreError> {
-    let stored: Option<String> = connection
-        .prepare_cached("SELECT usage FROM sessions WHERE key = ?1")?
-        .query_row([session.0], |row| row.get(0))
-        .optional()?
-        .flatten();
-    let mut total: Usage = stored.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
-    total += usage.clone();
-    serde_json::to_string(&total).map_err(|error| StoreError::Database(error.to_string()))
-}
-
-/// Forgets the pending requests of a session that has ended or is deleted.
-pub(crate) fn delete_requests(connection: &Connection, session: SessionKey) -> Result<(), StoreError> {
-    connection.prepare_cached("DELETE FROM pending_requests WHERE session = ?1")?.execute([session.0])?;
-    Ok(())
 }

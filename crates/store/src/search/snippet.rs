@@ -13,7 +13,7 @@ const BYTES_BEFORE: usize = 60;
 const MAX_MATCHES: usize = 500;
 
 /// The part of a text with most of the words, on one line.
-pub(super) fn snippet(text: &str, phrases: &[Phrase]) -> String {
+pub(crate) fn snippet(text: &str, phrases: &[Phrase]) -> String {
     let wanted: Vec<(String, bool)> = phrases.iter().flat_map(Phrase::lowercase_words).collect();
     let is_wanted = |word: &str| {
         let word = word.to_lowercase();

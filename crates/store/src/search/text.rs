@@ -8,7 +8,7 @@ const MAX_DOCUMENT_BYTES: usize = 32 * 1024;
 /// The searchable text of an event; empty if it has none.
 ///
 /// Events that repeat text of others have none: an item is searched when it is complete, not its deltas.
-pub(super) fn searchable_text(event: &UniversalEvent) -> String {
+pub(crate) fn searchable_text(event: &UniversalEvent) -> String {
     let mut text = String::new();
     match &event.data {
         EventData::ItemCompleted(item) => push_item(&mut text, &item.item),
@@ -76,12 +76,12 @@ fn push(text: &mut String, part: &str) {
 }
 
 /// The end of the last character before or at an offset.
-pub(super) fn char_boundary(text: &str, offset: usize) -> usize {
+pub(crate) fn char_boundary(text: &str, offset: usize) -> usize {
     (0..=offset).rev().find(|offset| text.is_char_boundary(*offset)).unwrap_or_default()
 }
 
 /// Divides a text into documents, between words where possible.
-pub(super) fn divide(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn divide(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {

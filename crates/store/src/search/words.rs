@@ -4,7 +4,7 @@
 const MAX_WORDS: usize = 32;
 
 /// Whether a character is a word of its own: scripts that put no spaces between words.
-pub(super) fn is_ideograph(character: char) -> bool {
+pub(crate) fn is_ideograph(character: char) -> bool {
     matches!(character,
         '\u{3040}'..='\u{30ff}'         // Hiragana, Katakana
         | '\u{3400}'..='\u{4dbf}'       // CJK, extension A
@@ -16,7 +16,7 @@ pub(super) fn is_ideograph(character: char) -> bool {
 }
 
 /// The text with spaces around the characters that are words of their own. The index divides it at the spaces.
-pub(super) fn separate_ideographs(text: &str) -> String {
+pub(crate) fn separate_ideographs(text: &str) -> String {
     let mut separated = String::with_capacity(text.len());
     for character in text.chars() {
         if is_ideograph(character) {
@@ -30,14 +30,14 @@ pub(super) fn separate_ideographs(text: &str) -> String {
 
 /// A part of a query: words that follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Phrase {
+pub(crate) struct Phrase {
     text: String,
     /// Whether the last word is only the beginning of one.
     is_prefix: bool,
 }
 
 /// The words of a text: runs of letters and digits, and characters that are words of their own. With their offsets.
-pub(super) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut rest = 0;
     std::iter::from_fn(move || {
         let mut characters = text[rest..].char_indices().skip_while(|(_, character)| !character.is_alphanumeric());
@@ -55,7 +55,7 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Parses a query. Nothing in it is invalid.
-pub(super) fn parse_query(query: &str) -> Vec<Phrase> {
+pub(crate) fn parse_query(query: &str) -> Vec<Phrase> {
     let mut phrases = Vec::new();
     // Odd parts are quoted.
     for (index, part) in query.split('"').enumerate() {
@@ -71,14 +71,24 @@ pub(super) fn parse_query(query: &str) -> Vec<Phrase> {
 
 impl Phrase {
     /// The phrase of a text; `None` if it has no words.
-    fn new(text: &str) -> Option<Self> {
+    pub(crate) fn new(text: &str) -> Option<Self> {
         // Only words, because other characters could mean something to the index.
         let found: Vec<&str> = words(text).map(|(_, word)| word).take(MAX_WORDS).collect();
         (!found.is_empty()).then(|| Self { text: found.join(" "), is_prefix: text.ends_with('*') })
     }
 
+    /// The words, separated by spaces.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the last word is only the beginning of one.
+    pub(crate) fn is_prefix(&self) -> bool {
+        self.is_prefix
+    }
+
     /// The words in lower case, and whether the last one is only the beginning of a word.
-    pub(super) fn lowercase_words(&self) -> impl Iterator<Item = (String, bool)> {
+    pub(crate) fn lowercase_words(&self) -> impl Iterator<Item = (String, bool)> {
         let count = self.text.split(' ').count();
         let is_prefix = self.is_prefix;
         self.text
@@ -88,24 +98,9 @@ impl Phrase {
     }
 }
 
-/// The condition on the index for documents with all phrases, of an agent if one is given.
-pub(super) fn match_expression(phrases: &[Phrase], agent: Option<&str>) -> String {
-    let quote = |phrase: &Phrase| format!("\"{}\"{}", phrase.text, if phrase.is_prefix { " *" } else { "" });
-    let phrases: Vec<String> = phrases.iter().map(quote).collect();
-    let expression = format!("text : ({})", phrases.join(" AND "));
-    match agent.and_then(Phrase::new) {
-        Some(agent) => format!("{expression} AND agent : \"{}\"", agent.text),
-        None => expression,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn expression(query: &str) -> String {
-        match_expression(&parse_query(query), None)
-    }
 
     #[test]
     fn words_are_found_with_their_offsets() {
@@ -116,23 +111,10 @@ mod tests {
     }
 
     #[test]
-    fn a_query_is_words_and_phrases_and_nothing_else() {
-        for (query, expected) in [
-            ("fix build", r#"text : ("fix" AND "build")"#),
-            (r#""fix the build" now"#, r#"text : ("fix the build" AND "now")"#),
-            ("src/main.rs", r#"text : ("src main rs")"#),
-            ("err*", r#"text : ("err" *)"#),
-            ("NEAR(a b) OR -c ^d text:e", r#"text : ("NEAR a" AND "b" AND "OR" AND "c" AND "d" AND "text e")"#),
-            (r#"an "open quote"#, r#"text : ("an" AND "open quote")"#),
-            ("a\u{0}b", r#"text : ("a b")"#),
-            ("東京", r#"text : ("東 京")"#),
-        ] {
-            assert_eq!(expression(query), expected, "{query}");
-        }
+    fn text_without_words_is_no_query() {
         for nothing in ["", "  ", "\"\"", "***", "-", "🎉 \u{0}"] {
             assert!(parse_query(nothing).is_empty(), "{nothing}");
         }
-        assert_eq!(match_expression(&parse_query("a"), Some("claude")), r#"text : ("a") AND agent : "claude""#);
         assert_eq!(parse_query(&"word ".repeat(500)).len(), MAX_WORDS);
     }
 

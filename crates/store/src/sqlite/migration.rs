@@ -4,7 +4,7 @@
 
 use rusqlite::Connection;
 
-use crate::schema::FORMAT_VERSION;
+use crate::sqlite::schema::FORMAT_VERSION;
 
 /// Changes from each format to the next one, beginning with the oldest that is migrated.
 ///

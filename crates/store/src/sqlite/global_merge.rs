@@ -10,11 +10,12 @@ use std::collections::BinaryHeap;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, params_from_iter};
 
-use crate::damaged::is_corruption;
 use crate::global_cursor::Position;
 use crate::global_feed::Run;
-use crate::schema::{place, place_range_after, sequence_at};
-use crate::{RawPayloads, ReadLimits, SessionFilter, SessionKey, StoreError, events};
+use crate::sqlite::damaged::is_corruption;
+use crate::sqlite::schema::{place, place_range_after, sequence_at};
+use crate::sqlite::{events, session_filter};
+use crate::{RawPayloads, ReadLimits, SessionFilter, SessionKey, StoreError};
 
 /// The events of many sessions between two positions.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ impl Merge {
     ) -> Result<Self, StoreError> {
         // One transaction, so that sessions and rows are of the same moment.
         let transaction = connection.unchecked_transaction()?;
-        let (condition, mut values) = filter.to_sql();
+        let (condition, mut values) = session_filter::to_sql(filter);
         let query = format!(
             "SELECT key, event_count, last_append FROM sessions WHERE {condition} \
              AND (last_append > ? OR last_append = ? AND key >= ?)"
@@ -204,11 +205,26 @@ pub(crate) fn filter_sessions(
     filter: &SessionFilter,
     sessions: &[SessionKey],
 ) -> Result<Vec<SessionKey>, StoreError> {
-    let (condition, mut values) = filter.to_sql();
+    let (condition, mut values) = session_filter::to_sql(filter);
     let keys: Vec<String> = sessions.iter().map(|key| key.0.to_string()).collect();
     values.push(format!("[{}]", keys.join(",")).into());
     let query = format!("SELECT key FROM sessions WHERE {condition} AND key IN (SELECT value FROM json_each(?))");
     let mut statement = connection.prepare_cached(&query)?;
     let passing = statement.query_map(params_from_iter(values), |row| row.get(0).map(SessionKey))?;
     Ok(passing.collect::<Result<_, _>>()?)
+}
+
+/// Reads the events of appends again, with their payloads.
+pub(crate) fn read_payloads(connection: &Connection, runs: Vec<Run>) -> Result<Vec<Run>, StoreError> {
+    let mut with_payloads = Vec::with_capacity(runs.len());
+    for run in runs {
+        let Some((first, _)) = run.events.iter().next() else { continue };
+        let limits = ReadLimits { max_events: run.events.len(), max_bytes: usize::MAX };
+        let events = events::read(connection, run.session, first - 1, limits, RawPayloads::Include)?;
+        // A session that was deleted in the meantime has no events.
+        if !events.is_empty() {
+            with_payloads.push(Run { events, ..run });
+        }
+    }
+    Ok(with_payloads)
 }

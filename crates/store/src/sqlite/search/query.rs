@@ -9,10 +9,10 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use super::database;
 use super::documents::{first_since, text_column};
-use super::snippet::snippet;
-use super::words::{Phrase, match_expression, parse_query, words};
-use super::{SearchHit, SearchQuery, SearchResults};
-use crate::{SessionKey, StoreError};
+use super::match_expression::match_expression;
+use crate::search::snippet::snippet;
+use crate::search::words::{Phrase, parse_query, words};
+use crate::{SearchHit, SearchQuery, SearchResults, SessionKey, StoreError};
 
 /// Searches an index. `store` is a connection to the store's database.
 ///

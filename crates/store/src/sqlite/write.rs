@@ -11,15 +11,14 @@ use interlingua_schema::{NativeSessionId, RawJson, Timestamp};
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
 use crate::append::PreparedAppend;
-use crate::append_counter::AppendCounter;
 use crate::chunk::Chunk;
-use crate::limits::Limits;
 use crate::notifier::{Appended, Notification, Tail};
-use crate::schema::place;
-use crate::{
-    Append, Enqueued, MessageId, NewMessage, NewSession, Session, SessionChanges, SessionKey, StoreError, message,
-    session, summary,
-};
+use crate::session::encode_labels;
+use crate::sqlite::append_counter::AppendCounter;
+use crate::sqlite::limits::Limits;
+use crate::sqlite::schema::place;
+use crate::sqlite::{events, message, session, summary};
+use crate::{Append, Enqueued, MessageId, NewMessage, NewSession, Session, SessionChanges, SessionKey, StoreError};
 
 /// One change of the database.
 pub(crate) trait StoreWrite: Send + 'static {
@@ -108,7 +107,7 @@ impl StoreWrite for CreateSession {
                     new.directory,
                     new.title,
                     self.time.as_millis(),
-                    session::encode_labels(&new.labels),
+                    encode_labels(&new.labels),
                     new.has_secrets,
                 ],
                 |row| row.get(0).map(SessionKey),
@@ -196,7 +195,7 @@ impl AppendEvents {
             let text = append.lines.text(&chunk.events).unwrap_or_default();
             let place = self.chunk_place(append, chunk)?;
             let count = i64::try_from(chunk.events.len()).unwrap_or(i64::MAX);
-            insert.execute((place, count, row.checksum, number, row.events(text), &row.payloads))?;
+            insert.execute((place, count, row.checksum, number, events::to_value(row.events(text)), &row.payloads))?;
         }
         Ok(())
     }
@@ -222,7 +221,7 @@ impl StoreWrite for AppendEvents {
                 .prepare_cached("UPDATE kept SET state = ?2 WHERE session = ?1")?
                 .execute((self.session.0, state.as_str()))?;
         }
-        changes.summary.write(connection, self.session)?;
+        summary::write(&changes.summary, connection, self.session)?;
         for (id, turn_starts_after) in &changes.begun {
             message::begin(connection, self.session, *id, *turn_starts_after)?;
         }
@@ -345,7 +344,7 @@ impl StoreWrite for UpdateSession {
                 changes.model.as_ref().and_then(Option::as_deref),
                 changes.permission_mode.is_some(),
                 changes.permission_mode.as_deref(),
-                session::encode_labels(&session.labels),
+                encode_labels(&session.labels),
                 self.time.as_millis(),
             ))?;
         session::find_by_key(connection, self.session)?.ok_or(StoreError::SessionNotFound)

@@ -6,13 +6,14 @@ use std::thread::{self, JoinHandle};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::database::OpenDatabase;
-use crate::group_commit::{self, CommitContext, Job, WriteJob};
-use crate::notifier::Notifier;
-use crate::purge::Purge;
-use crate::search::Indexer;
-use crate::write::StoreWrite;
-use crate::{OpenError, StoreError, StoreStats, log_marker, wal_checkpoint};
+use crate::sqlite::database::OpenDatabase;
+use crate::sqlite::group_commit::{self, CommitContext, Job, WriteJob};
+use crate::sqlite::publisher::Publisher;
+use crate::sqlite::purge::Purge;
+use crate::sqlite::search::Indexer;
+use crate::sqlite::write::StoreWrite;
+use crate::sqlite::{log_marker, wal_checkpoint};
+use crate::{OpenError, StoreError, StoreStats};
 
 /// Maximum number of writes in one transaction.
 const MAX_GROUP_WRITES: usize = 512;
@@ -27,7 +28,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(database: OpenDatabase, notifier: Arc<Notifier>, indexer: Indexer) -> Result<Self, OpenError> {
+    pub(crate) fn start(database: OpenDatabase, publisher: Publisher, indexer: Indexer) -> Result<Self, OpenError> {
         let OpenDatabase { mut connection, file, reserve } = database;
         let checkpoint_thread = wal_checkpoint::start(&mut connection, &file, reserve.is_released())?;
         let purge = Purge::resume(&connection).map_err(|source| OpenError::Database { path: file.clone(), source })?;
@@ -37,7 +38,7 @@ impl Writer {
             let stats = Arc::clone(&stats);
             move || {
                 let context = CommitContext {
-                    notifier: &notifier,
+                    publisher: &publisher,
                     reserve: &reserve,
                     stats: StoreStats::default(),
                     delayed: Vec::new(),

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use crate::backup::open_existing;
-use crate::schema::{place, place_range_after, sequence_at};
+use crate::lock::DirLock;
+use crate::sqlite::backup::open_existing;
+use crate::sqlite::events::decode_events;
+use crate::sqlite::schema::{place, place_range_after, sequence_at};
+use crate::sqlite::{database, events, log_marker, rebuild};
 use crate::stored_chunk::StoredChunk;
-use crate::{
-    OpenError, RawPayloads, ReadLimits, SessionKey, StoreError, StoreOptions, database, events, log_marker, rebuild,
-    stored_chunk,
-};
+use crate::{OpenError, RawPayloads, ReadLimits, SessionKey, StoreError, StoreOptions, stored_chunk};
 
 /// Maximum number of integrity errors that are reported.
 const MAX_INTEGRITY_ERRORS: u32 = 20;
@@ -55,7 +55,7 @@ pub fn repair(data_dir: &Path) -> Result<CheckReport, OpenError> {
     if let Err(source) = fs::metadata(&file) {
         return Err(OpenError::File { path: file, source });
     }
-    let _lock = database::lock(data_dir)?;
+    let _lock = DirLock::create(data_dir)?;
     let had_log = log_marker::has_log(&file);
     let mut connection = database::open_file(&file, StoreOptions::default())?;
     let mut report = inspect(&connection).map_err(|error| failed(&file, error))?;
@@ -148,7 +148,7 @@ fn is_stored(connection: &Connection, session: SessionKey, sequence: u64) -> Res
     // A row that cannot be read at all is not intact.
     let Ok(Some(row)) = rows.next() else { return Ok(false) };
     let first = (sequence_at(row.get(0)?) + 1).saturating_sub(row.get::<_, i64>(1)?.cast_unsigned());
-    Ok(first <= sequence && stored_chunk::decode_events(row.get_ref(3)?, row.get(2)?).is_ok())
+    Ok(first <= sequence && decode_events(row.get_ref(3)?, row.get(2)?).is_ok())
 }
 
 /// Number of rows whose payloads cannot be read.
@@ -160,7 +160,7 @@ fn unreadable_payloads(connection: &Connection, session: SessionKey) -> Result<u
     let mut damaged = 0;
     // A row that cannot be read at all is reported as unreadable events.
     while let Ok(Some(row)) = rows.next() {
-        let Ok(events) = stored_chunk::decode_events(row.get_ref(1)?, row.get(0)?) else { continue };
+        let Ok(events) = decode_events(row.get_ref(1)?, row.get(0)?) else { continue };
         let payloads = row.get_ref(2)?.as_blob().unwrap_or_default();
         damaged += u64::from(stored_chunk::decode_payloads(payloads, &events).is_err());
     }
@@ -221,7 +221,7 @@ fn repair_range(connection: &mut Connection, session: SessionKey, first: u64, la
         let stored = StoredChunk::new(&json, None);
         transaction.execute(
             "INSERT INTO events (place, count, checksum, append, json) VALUES (?1, 1, ?2, ?3, ?4)",
-            (place_of(sequence), stored.checksum, append, stored.events(&json)),
+            (place_of(sequence), stored.checksum, append, events::to_value(stored.events(&json))),
         )?;
     }
     Ok(transaction.commit()?)

@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension as _};
 
-use crate::log_marker;
-use crate::schema::place_range_after;
-use crate::{SessionKey, StoreError, summary};
+use crate::sqlite::log_marker;
+use crate::sqlite::schema::place_range_after;
+use crate::sqlite::summary;
+use crate::{SessionKey, StoreError};
 
 /// Number of rows that a step deletes: about 2 MiB.
 const ROWS_PER_STEP: u32 = 128;

@@ -3,9 +3,9 @@
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use crate::notifier::Notifier;
-use crate::reserve::Reserve;
-use crate::write::StoreWrite;
+use crate::sqlite::publisher::Publisher;
+use crate::sqlite::reserve::Reserve;
+use crate::sqlite::write::StoreWrite;
 use crate::{StoreError, StoreStats};
 
 /// Sends the result of a write that waits for the removal of its deleted data.
@@ -19,7 +19,7 @@ pub(crate) trait Job: Send {
 
     /// Notifies readers, then sends the result to the caller: that of the write, or `failure` if the transaction failed.
     /// Returns the reply if the caller has to wait until deleted data is removed.
-    fn complete(self: Box<Self>, failure: Option<&StoreError>, notifier: &Notifier) -> Option<DelayedReply>;
+    fn complete(self: Box<Self>, failure: Option<&StoreError>, publisher: &Publisher) -> Option<DelayedReply>;
 
     /// Number of events that the write appended.
     fn appended_events(&self) -> usize;
@@ -50,13 +50,13 @@ impl<W: StoreWrite> Job for WriteJob<W> {
         }
     }
 
-    fn complete(self: Box<Self>, failure: Option<&StoreError>, notifier: &Notifier) -> Option<DelayedReply> {
+    fn complete(self: Box<Self>, failure: Option<&StoreError>, publisher: &Publisher) -> Option<DelayedReply> {
         let result = match failure {
             Some(error) => Err(error.clone()),
             None => self.result,
         };
         if let (Ok(_), Some(notification)) = (&result, self.write.notification()) {
-            notifier.notify(notification);
+            publisher.publish(notification);
         }
         let (sender, is_delayed) = (self.sender, result.is_ok() && self.write.deletes_data());
         // The caller may have stopped waiting; the write is durable all the same.
@@ -79,7 +79,7 @@ impl<W: StoreWrite> Job for WriteJob<W> {
 
 /// What a commit needs besides the database.
 pub(crate) struct CommitContext<'a> {
-    pub(crate) notifier: &'a Notifier,
+    pub(crate) publisher: &'a Publisher,
     pub(crate) reserve: &'a Reserve,
     pub(crate) stats: StoreStats,
     /// Replies of writes that deleted data.
@@ -120,12 +120,12 @@ impl CommitContext<'_> {
     /// Replies to the callers that wait for the removal of deleted data, once it is removed from the search index too.
     pub(crate) fn send_delayed(&mut self) {
         if self.has_deleted() {
-            self.notifier.indexer().reply_after_removal(std::mem::take(&mut self.delayed));
+            self.publisher.indexer().reply_after_removal(std::mem::take(&mut self.delayed));
         }
     }
 
     fn complete(&mut self, jobs: Vec<Box<dyn Job>>, failure: Option<&StoreError>) {
-        let delayed = jobs.into_iter().filter_map(|job| job.complete(failure, self.notifier));
+        let delayed = jobs.into_iter().filter_map(|job| job.complete(failure, self.publisher));
         self.delayed.extend(delayed);
     }
 }

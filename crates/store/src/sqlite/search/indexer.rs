@@ -17,7 +17,7 @@ use super::database;
 use super::index::{IndexError, OpenIndex};
 use crate::global_cursor::Position;
 use crate::global_feed::GlobalFeed;
-use crate::group_commit::DelayedReply;
+use crate::sqlite::group_commit::DelayedReply;
 use crate::{SessionKey, StoreError};
 
 /// Time without a commit that counts as a pause of the writer.

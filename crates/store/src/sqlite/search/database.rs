@@ -110,7 +110,7 @@ pub(super) fn open_for_reading(file: &Path) -> rusqlite::Result<Option<Connectio
     if !file.exists() {
         return Ok(None);
     }
-    crate::database::open_for_reading(file).map(Some)
+    crate::sqlite::database::open_for_reading(file).map(Some)
 }
 
 /// Removes the files of an index.

@@ -1,16 +1,16 @@
 //! Opening the database.
 
-use std::fs::{DirBuilder, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::lock::DirLock;
-use crate::reserve::Reserve;
-use crate::schema::{self, APPLICATION_ID, FORMAT_VERSION, OLDEST_FORMAT_VERSION};
-use crate::{Durability, OpenError, StoreOptions, log_marker, migration, wal_checkpoint};
+use crate::sqlite::reserve::Reserve;
+use crate::sqlite::schema::{self, APPLICATION_ID, FORMAT_VERSION, OLDEST_FORMAT_VERSION};
+use crate::sqlite::{log_marker, migration, wal_checkpoint};
+use crate::{Durability, OpenError, StoreOptions};
 
 const DATABASE_FILE: &str = "interlingua.db";
 
@@ -24,13 +24,6 @@ pub(crate) struct OpenDatabase {
 /// The database file of a data directory.
 pub(crate) fn file(data_dir: &Path) -> PathBuf {
     data_dir.join(DATABASE_FILE)
-}
-
-/// Locks a data directory, which is created if it does not exist.
-pub(crate) fn lock(data_dir: &Path) -> Result<DirLock, OpenError> {
-    let unusable = |source| OpenError::Directory { path: data_dir.to_owned(), source };
-    DirBuilder::new().recursive(true).mode(0o700).create(data_dir).map_err(unusable)?;
-    DirLock::acquire(data_dir)
 }
 
 /// Opens the database of a locked data directory for writing. Creates it if it does not exist.

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use interlingua_schema::UniversalEvent;
 use rusqlite::Connection;
 
+use super::database;
 use super::documents::{self, Document};
-use super::{database, text};
 use crate::global_cursor::Position;
-use crate::global_merge::Merge;
+use crate::search::text;
+use crate::sqlite::global_merge::Merge;
 use crate::{RawPayloads, ReadLimits, SessionFilter, SessionKey, StoreError};
 
 /// How much is read at once.
@@ -41,7 +42,8 @@ pub(super) enum IndexError {
 impl OpenIndex {
     pub(super) fn open(index_file: &Path, store_file: &Path, store_id: u32) -> Result<Self, IndexError> {
         let index = database::open(index_file, store_id).map_err(IndexError::Store)?;
-        let store = crate::database::open_for_reading(store_file).map_err(|error| IndexError::Store(error.into()))?;
+        let store =
+            crate::sqlite::database::open_for_reading(store_file).map_err(|error| IndexError::Store(error.into()))?;
         let position = database::load_position(&index)?;
         Ok(Self { index, store, position, merge: None, agents: HashMap::new() })
     }
@@ -159,7 +161,7 @@ fn find_agent<'a>(
     let agent = match agents.entry(session) {
         Entry::Occupied(known) => known.into_mut(),
         Entry::Vacant(unknown) => {
-            unknown.insert(crate::session::find_by_key(store, session)?.map(|session| session.agent))
+            unknown.insert(crate::sqlite::session::find_by_key(store, session)?.map(|session| session.agent))
         }
     };
     Ok(agent.as_deref())

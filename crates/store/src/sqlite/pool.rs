@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
-use crate::{StoreError, database};
+use crate::StoreError;
+use crate::sqlite::database;
 
 /// Maximum number of reads on blocking threads: a thousand readers that wake up together must not start a thousand
 /// threads.

@@ -4,8 +4,8 @@ use interlingua_schema::Timestamp;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
-use super::words::separate_ideographs;
 use crate::SessionKey;
+use crate::search::words::separate_ideographs;
 use crate::stored_chunk::{compress, decompress};
 
 /// Documents of a block share one entry in `blocks`: 2^10.

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use crate::{OpenError, StoreOptions, database, log_marker};
+use crate::sqlite::{database, log_marker};
+use crate::{OpenError, StoreOptions};
 
 /// Copies what can be read to a new database, which takes the place of the damaged one. The damaged one is kept under
 /// another name, which is returned.

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::schema::{APPLICATION_ID, FORMAT_VERSION, OLDEST_FORMAT_VERSION};
-use crate::{OpenError, database, log_marker};
+use crate::OpenError;
+use crate::sqlite::schema::{APPLICATION_ID, FORMAT_VERSION, OLDEST_FORMAT_VERSION};
+use crate::sqlite::{database, log_marker};
 
 /// Copies the database of a data directory to a new file. A server may use the store meanwhile; the copy has everything
 /// that was durable when it started, and nothing of deleted sessions. Returns the size of the copy in bytes.
