@@ -41,6 +41,7 @@ pub(crate) fn lower(document: &Document, settings: &Settings) -> Result<Model> {
     }
     lowering.check_only()?;
     let mut model = lowering.model;
+    model.definitions = lowering.lowered;
     accept_short_forms(document, settings, &mut model)?;
     union::extract_tags(&mut model);
     union::box_variants(&mut model);

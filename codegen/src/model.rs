@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Model {
     /// The types, by Rust name.
     pub types: BTreeMap<String, Definition>,
+    /// The type of each definition of the schema that is reachable from the roots.
+    pub definitions: BTreeMap<String, Type>,
     /// The types that a caller decodes into.
     pub roots: Vec<String>,
     /// The types of responses, by the method of the request.
@@ -310,7 +312,8 @@ impl Type {
     }
 
     /// The named type in this type, also inside of a list, a map or `Nullable`.
-    pub(crate) fn named(&self) -> Option<&str> {
+    #[must_use]
+    pub fn named(&self) -> Option<&str> {
         match self {
             Self::Named(name) => Some(name),
             Self::List(element) | Self::Map(element) | Self::Nullable(element) => element.named(),

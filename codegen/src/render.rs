@@ -181,6 +181,40 @@ fn type_tokens(ty: &Type) -> TokenStream {
 /// Doc attributes with the schema's description and a note, as separate paragraphs.
 fn doc_tokens(description: Option<&str>, note: Option<&str>) -> TokenStream {
     let text = description.into_iter().chain(note).map(str::trim).collect::<Vec<_>>().join("\n\n");
-    let lines = text.lines().map(|line| if line.is_empty() { String::new() } else { format!(" {line}") });
+    let mut is_in_code = false;
+    let lines: Vec<String> = text.lines().map(|line| doc_line(line, &mut is_in_code)).collect();
     quote!(#(#[doc = #lines])*)
+}
+
+/// A line of documentation. Code is marked as text, because rustdoc would compile it as Rust.
+fn doc_line(line: &str, is_in_code: &mut bool) -> String {
+    let content = line.trim_start();
+    if line.is_empty() {
+        return String::new();
+    }
+    let is_fence = content.starts_with("```") && !content[3..].contains('`');
+    if is_fence {
+        *is_in_code = !*is_in_code;
+        return if *is_in_code { " ```text".to_owned() } else { " ```".to_owned() };
+    }
+    // Four spaces also begin code.
+    let indent = (line.len() - content.len()).min(if *is_in_code { line.len() } else { 3 });
+    format!(" {}{content}", " ".repeat(indent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_in_descriptions_is_no_rust() {
+        let mut is_in_code = false;
+        let mut lines = |text: &str| text.lines().map(|line| doc_line(line, &mut is_in_code)).collect::<Vec<_>>();
+        assert_eq!(
+            lines("Example:\n```toml\n    a = 1\n```\n\n      more"),
+            [" Example:", " ```text", "     a = 1", " ```", "", "    more"]
+        );
+        assert_eq!(lines("Inline: ```x``` only"), [" Inline: ```x``` only"]);
+        assert_eq!(lines("```x``` first"), [" ```x``` first"]);
+    }
 }

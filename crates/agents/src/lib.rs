@@ -18,7 +18,9 @@
 mod acp_profile;
 mod agent;
 mod descriptor;
+mod npm;
 
-pub use acp_profile::{AcpProfile, PermissionModes};
+pub use acp_profile::{AcpDialect, AcpProfile, PermissionModes, login_remedy};
 pub use agent::{Agent, UnknownAgent};
 pub use descriptor::{Descriptor, LoginFile, ProcessModel, Stability};
+pub use npm::{NPM_MISSING, NpmFailure};

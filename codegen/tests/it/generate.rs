@@ -1,7 +1,7 @@
-//! Snapshots of the generated source, with one small schema per construct. The test `compiled` compiles and runs them.
+//! Snapshots of the generated source, with one small schema per construct. [`compiled`](crate::compiled) compiles and runs
+//! them.
 //!
-//! After a change of the generator, run `INSTA_UPDATE=always cargo test -p interlingua-codegen --test generate` and review
-//! the diff.
+//! After a change of the generator, run `INSTA_UPDATE=always cargo test -p interlingua-codegen generate` and review the diff.
 
 use std::fs;
 use std::path::Path;
@@ -22,6 +22,7 @@ fn assert_snapshot(construct: &str, source: String) {
     let mut insta = insta::Settings::clone_current();
     insta.set_prepend_module_to_snapshot(false);
     insta.set_omit_expression(true);
+    insta.set_snapshot_path("../snapshots");
     insta.bind(|| insta::assert_binary_snapshot!(&format!("{construct}.rs"), source.into_bytes()));
 }
 

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::{decode, encode, round_trip};
+use crate::compiled::{decode, encode, round_trip};
 use interlingua_native_runtime::{Json, Native as _, Union as _};
 
 #[test]
 fn a_union_of_references_is_an_enum_by_tag() {
-    use crate::ref_union::{Event, Finished, Part, Started};
+    use crate::compiled::ref_union::{Event, Finished, Part, Started};
     let event =
         round_trip::<Event>(r#"{"type":"started","at":-5,"parts":[{"text":"a","bytes":18446744073709551615}]}"#);
     let part = Part { text: Some("a".to_owned()), bytes: Some(u64::MAX) };
@@ -19,14 +19,14 @@ fn a_union_of_references_is_an_enum_by_tag() {
 
 #[test]
 fn a_union_has_its_tags_and_a_value_has_its_variant() {
-    use crate::ref_union::Event;
+    use crate::compiled::ref_union::Event;
     assert_eq!(Event::TAGS, [("started", "Started"), ("finished", "Finished")]);
     assert_eq!(decode::<Event>(r#"{"type":"finished"}"#).variant(), "Finished");
 }
 
 #[test]
 fn any_of_members_without_a_definition_get_names() {
-    use crate::any_of::{Message, MessageContentItem as Item};
+    use crate::compiled::any_of::{Message, MessageContentItem as Item};
     let message = round_trip::<Message>(
         r#"{"role":"user","content":[{"type":"text","text":"hi"},{"type":"image","url":"x"},{"type":"audio.stop"}]}"#,
     );
@@ -36,7 +36,7 @@ fn any_of_members_without_a_definition_get_names() {
 
 #[test]
 fn all_of_is_merged_into_one_object_and_into_the_members_of_a_union() {
-    use crate::all_of::{FailedOutcome, Job, JobState, Outcome};
+    use crate::compiled::all_of::{FailedOutcome, Job, JobState, Outcome};
     let job = round_trip::<Job>(
         r#"{"id":"1","state":"running","owner":{"name":"me"},"outcome":{"kind":"failed","reason":"no","durationMs":7}}"#,
     );
@@ -47,7 +47,7 @@ fn all_of_is_merged_into_one_object_and_into_the_members_of_a_union() {
 
 #[test]
 fn a_constant_is_an_enum_with_one_value_or_the_type_of_its_value() {
-    use crate::constants::{Hello, HelloJsonrpc, HelloMixed};
+    use crate::compiled::constants::{Hello, HelloJsonrpc, HelloMixed};
     let hello = round_trip::<Hello>(r#"{"jsonrpc":"2.0","version":3,"ready":true,"rate":1.5,"mixed":1}"#);
     assert_eq!(hello.jsonrpc, Some(HelloJsonrpc::N20));
     assert_eq!(hello.mixed, Some(HelloMixed::Number(1)));
@@ -56,7 +56,7 @@ fn a_constant_is_an_enum_with_one_value_or_the_type_of_its_value() {
 
 #[test]
 fn two_tag_keys_decide_the_variant() {
-    use crate::two_key_tags::{Failure, FailureSubtype, Line};
+    use crate::compiled::two_key_tags::{Failure, FailureSubtype, Line};
     let variant = |text| round_trip::<Line>(text).variant();
     assert_eq!(variant(r#"{"type":"assistant","text":"hi"}"#), "Assistant");
     assert_eq!(variant(r#"{"type":"system","subtype":"init","tools":["Bash"]}"#), "SystemInit");
@@ -68,7 +68,7 @@ fn two_tag_keys_decide_the_variant() {
 
 #[test]
 fn a_variant_may_have_several_tags_and_several_members() {
-    use crate::several_tags::{NoteStep, Step, StepStep, StepStepType};
+    use crate::compiled::several_tags::{NoteStep, Step, StepStep, StepStepType};
     let closed = StepStep { at: Some(1), type_: Some(StepStepType::StepClosed) };
     assert_eq!(round_trip::<Step>(r#"{"type":"step.closed","at":1}"#), Step::Step(closed));
     let note = NoteStep { author: Some("me".to_owned()), text: None };
@@ -77,7 +77,9 @@ fn a_variant_may_have_several_tags_and_several_members() {
 
 #[test]
 fn a_message_by_method_and_params_has_its_siblings_in_an_envelope() {
-    use crate::adjacent::{Notification, NotificationEnvelope, Request, RequestEnvelope, RequestId, TurnStarted};
+    use crate::compiled::adjacent::{
+        Notification, NotificationEnvelope, Request, RequestEnvelope, RequestId, TurnStarted,
+    };
     let text = r#"{"id":7,"method":"turn/start","params":{"threadId":"t","input":[{"id":"a","text":"hi"}]}}"#;
     let request = round_trip::<RequestEnvelope>(text);
     assert_eq!(request.id, RequestId::Number(7));
@@ -95,7 +97,7 @@ fn a_message_by_method_and_params_has_its_siblings_in_an_envelope() {
 
 #[test]
 fn null_is_an_absent_field_but_is_kept_in_lists_and_maps() {
-    use crate::nullable::{Address, Profile, ProfileByEnum};
+    use crate::compiled::nullable::{Address, Profile, ProfileByEnum};
     let nulls = r#"{"byType":null,"byUnion":null,"byKeyword":null,"byDefinition":null,"byEnum":null,"inList":null,
         "inMap":null,"listOrNull":null}"#;
     assert_eq!(decode::<Profile>(nulls), Profile::default());
@@ -111,7 +113,7 @@ fn null_is_an_absent_field_but_is_kept_in_lists_and_maps() {
 
 #[test]
 fn an_enum_value_keeps_its_text_whatever_its_rust_name() {
-    use crate::open_enum::{Value, Vote, VoteMode};
+    use crate::compiled::open_enum::{Value, Vote, VoteMode};
     let values = [
         ("inProgress", Value::InProgress),
         ("in_progress", Value::InProgress2),
@@ -131,7 +133,7 @@ fn an_enum_value_keeps_its_text_whatever_its_rust_name() {
 
 #[test]
 fn types_may_contain_themselves() {
-    use crate::recursive::{Any, Filter, Tree};
+    use crate::compiled::recursive::{Any, Filter, Tree};
     let tree = round_trip::<Tree>(
         r#"{"label":"a","parent":{"label":"b"},"children":[{"children":[{"label":"c"}]}],"byName":{"x":{"label":"d"}},
             "filter":{"op":"not","inner":{"op":"all","inner":[{"op":"is","text":"x"}]}},
@@ -146,7 +148,7 @@ fn types_may_contain_themselves() {
 
 #[test]
 fn names_that_collide_get_numbers() {
-    use crate::name_collisions::{CommandEnvelope, Everything, From2, Response, Union};
+    use crate::compiled::name_collisions::{CommandEnvelope, Everything, From2, Response, Union};
     let everything = round_trip::<Everything>(
         r#"{"a":{"x":"1"},"b":{"y":{"y":"2"}},"c":{"x":"3"},"d":{},"e":{},"f":"there","g":{},"h":{},"i":{"type":"a_b"},
             "j":{"method":"stop"},"type":"t","self":"s","fooBar":"f1","foo-bar":"f2","state":{"x":"4"}}"#,
@@ -163,7 +165,7 @@ fn names_that_collide_get_numbers() {
 
 #[test]
 fn open_api_components_and_bodies_are_types() {
-    use crate::open_api::{Event, Part, PromptBody, Session};
+    use crate::compiled::open_api::{Event, Part, PromptBody, Session};
     let event = round_trip::<Event>(r#"{"type":"session.idle","properties":{"sessionID":"x"}}"#);
     let Event::SessionIdle(idle) = event else { panic!("{event:?}") };
     assert_eq!(idle.properties.unwrap().session_id.as_deref(), Some("x"));
@@ -174,7 +176,7 @@ fn open_api_components_and_bodies_are_types() {
 
 #[test]
 fn draft_07_tuples_generics_and_never() {
-    use crate::draft_07::{Drawing, Shape};
+    use crate::compiled::draft_07::{Drawing, Shape};
     let drawing = round_trip::<Drawing>(r#"{"points":{"a":{"at":[1,2.5],"size":4,"shape":"cross"}}}"#);
     let points = drawing.points.unwrap();
     assert_eq!(points["a"].shape, Some(Shape::Cross));
@@ -183,7 +185,7 @@ fn draft_07_tuples_generics_and_never() {
 
 #[test]
 fn draft_2020_12_definitions_tuples_and_true() {
-    use crate::draft_2020_12::Drawing;
+    use crate::compiled::draft_2020_12::Drawing;
     let drawing = round_trip::<Drawing>(
         r#"{"shape":{"kind":"circle","radius":2},"origin":[0,"m"],"extra":{"any":[1]},"labels":["a"]}"#,
     );
@@ -193,7 +195,7 @@ fn draft_2020_12_definitions_tuples_and_true() {
 
 #[test]
 fn a_union_by_json_kind_decodes_each_kind() {
-    use crate::kinds::{Content, Message, MessageAnything, MessageStop, MessageStopText};
+    use crate::compiled::kinds::{Content, Message, MessageAnything, MessageStop, MessageStopText};
     let content = |text| round_trip::<Message>(text).content.unwrap();
     assert_eq!(content(r#"{"content":"hi"}"#), Content::Text("hi".to_owned()));
     let Content::List(blocks) = content(r#"{"content":[{"type":"result","content":[{"type":"text","text":"x"}]}]}"#)
@@ -213,7 +215,7 @@ fn a_union_by_json_kind_decodes_each_kind() {
 
 #[test]
 fn an_object_without_known_keys_is_a_map_or_any_json() {
-    use crate::maps::Settings;
+    use crate::compiled::maps::Settings;
     let settings = round_trip::<Settings>(
         r#"{"env":{"A":"1"},"servers":{"s":{"id":"x","port":1}},"nested":{"n":[1,2]},"free":{"f":null},"bare":{"b":[]},
             "empty":{}}"#,
@@ -227,7 +229,7 @@ fn an_object_without_known_keys_is_a_map_or_any_json() {
 
 #[test]
 fn objects_without_a_tag_are_merged_into_one_struct() {
-    use crate::merged::{Source, SourceSize};
+    use crate::compiled::merged::{Source, SourceSize};
     let file = round_trip::<Source>(r#"{"path":"/a","size":3}"#);
     assert_eq!((file.path.as_deref(), file.url), (Some("/a"), None));
     assert_eq!(file.size, Some(SourceSize::Number(3)));
@@ -237,14 +239,14 @@ fn objects_without_a_tag_are_merged_into_one_struct() {
 
 #[test]
 fn only_the_tags_in_only_are_variants() {
-    use crate::only::Request;
+    use crate::compiled::only::Request;
     assert_eq!(Request::TAGS, [("keep", "Keep"), ("also/keep", "AlsoKeep")]);
     assert_eq!(round_trip::<Request>(r#"{"method":"also/keep","params":{"x":"1"}}"#).variant(), "AlsoKeep");
 }
 
 #[test]
 fn the_method_of_a_request_decides_the_type_of_its_response() {
-    use crate::responses::{Response, ThreadStartResponse};
+    use crate::compiled::responses::{Response, ThreadStartResponse};
     assert_eq!(Response::REQUESTS, ["model/list", "thread/start"]);
     let text = r#"{"thread":{"id":"t"}}"#;
     let response = Response::decode("thread/start", text).unwrap().unwrap().value;
@@ -255,7 +257,7 @@ fn the_method_of_a_request_decides_the_type_of_its_response() {
 
 #[test]
 fn names_in_the_settings_replace_generated_names() {
-    use crate::names::{Message, Paragraph, Retry};
+    use crate::compiled::names::{Message, Paragraph, Retry};
     let retry = round_trip::<Message>(r#"{"type":"http_retry","config":{"x":"1"}}"#);
     assert!(matches!(retry, Message::HttpRetry(Retry { config: Some(_) })));
     let Message::User(user) = round_trip::<Message>(r#"{"type":"user","content":[{"text":"hi"}]}"#) else {

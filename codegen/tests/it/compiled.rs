@@ -1,4 +1,4 @@
-//! Compiles and uses the generated source of every construct: the snapshots of the test `generate`.
+//! Compiles and uses the generated source of every construct: the snapshots of [`generate`](crate::generate).
 
 mod constructs;
 mod duplicates;

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::needed::{Event, EventContent, ListedEvent};
-use crate::{decode, decode_leniently, encode, removed, round_trip};
+use crate::compiled::needed::{Event, EventContent, ListedEvent};
+use crate::compiled::{decode, decode_leniently, encode, removed, round_trip};
 use interlingua_native_runtime::{DecodeError, Losses, MissingFields, Native as _, Repair};
 
 fn repair(path: &str, reason: &str) -> Repair {

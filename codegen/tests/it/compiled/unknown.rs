@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{decode, decode_leniently, encode, unknown};
+use crate::compiled::{decode, decode_leniently, encode, unknown};
 use interlingua_native_runtime::Union;
 
 fn value(text: &str) -> Value {
@@ -11,7 +11,7 @@ fn value(text: &str) -> Value {
 
 #[test]
 fn an_unknown_tag_keeps_the_whole_payload() {
-    use crate::ref_union::Event;
+    use crate::compiled::ref_union::Event;
     let text = r#"{"at": 1.50, "type": "paused", "by": {"type": "started", "deep": [1, {"é": "\u00e9"}]}}"#;
     let decoded = decode_leniently::<Event>(text);
     let Event::Unknown { tag, raw } = &decoded.value else { panic!("{decoded:?}") };
@@ -25,7 +25,7 @@ fn an_unknown_tag_keeps_the_whole_payload() {
 
 #[test]
 fn an_unknown_second_tag_is_reported_with_the_first() {
-    use crate::two_key_tags::Line;
+    use crate::compiled::two_key_tags::Line;
     for text in [
         r#"{"type":"system","subtype":"hook","tools":3}"#,
         r#"{"subtype":"hook","tools":3,"type":"system"}"#,
@@ -42,7 +42,7 @@ fn an_unknown_second_tag_is_reported_with_the_first() {
 
 #[test]
 fn a_missing_second_tag_is_an_unknown_tag() {
-    use crate::two_key_tags::Line;
+    use crate::compiled::two_key_tags::Line;
     let decoded = decode_leniently::<Line>(r#"{"type":"system","tools":[]}"#);
     let Line::Unknown { tag, raw } = decoded.value else { panic!("{decoded:?}") };
     assert_eq!(tag, "system");
@@ -51,7 +51,7 @@ fn a_missing_second_tag_is_an_unknown_tag() {
 
 #[test]
 fn an_unknown_method_keeps_its_params_and_siblings() {
-    use crate::adjacent::{Request, RequestEnvelope, RequestId};
+    use crate::compiled::adjacent::{Request, RequestEnvelope, RequestId};
     for text in [
         r#"{"id":"a","method":"turn/steer","params":{"x":[1]}}"#,
         r#"{"params":{"x":[1]},"method":"turn/steer","id":"a"}"#,
@@ -70,7 +70,7 @@ fn an_unknown_method_keeps_its_params_and_siblings() {
 
 #[test]
 fn an_unknown_tag_inside_a_list_is_one_unknown_element() {
-    use crate::any_of::{Message, MessageContentItem};
+    use crate::compiled::any_of::{Message, MessageContentItem};
     let text = r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"video","url":"b"}]}"#;
     let decoded = decode_leniently::<Message>(text);
     let variants: Vec<&str> = decoded.value.content.iter().flatten().map(MessageContentItem::variant).collect();
@@ -81,7 +81,7 @@ fn an_unknown_tag_inside_a_list_is_one_unknown_element() {
 
 #[test]
 fn an_unknown_enum_value_keeps_its_text() {
-    use crate::open_enum::{Value, Vote, VoteMode};
+    use crate::compiled::open_enum::{Value, Vote, VoteMode};
     let decoded = decode_leniently::<Vote>(r#"{"value":"later","mode":"Read-Only"}"#);
     assert_eq!(
         unknown(&decoded),
@@ -95,7 +95,7 @@ fn an_unknown_enum_value_keeps_its_text() {
 
 #[test]
 fn an_unknown_json_kind_is_kept() {
-    use crate::kinds::{Content, Message};
+    use crate::compiled::kinds::{Content, Message};
     for content in [json!(5), json!(true), json!(-1.5)] {
         let decoded = decode_leniently::<Message>(&json!({ "content": content }).to_string());
         let losses = unknown(&decoded);
@@ -109,7 +109,7 @@ fn an_unknown_json_kind_is_kept() {
 
 #[test]
 fn unknown_fields_are_skipped() {
-    use crate::ids::Turn;
+    use crate::compiled::ids::Turn;
     let turn = decode::<Turn>(r#"{"new":{"a":[{}]},"id":"t","items":[{"type":"message","id":"m","new":1}]}"#);
     assert_eq!(encode(&turn), json!({ "id": "t", "items": [{ "type": "message", "id": "m" }] }));
 }
@@ -117,25 +117,25 @@ fn unknown_fields_are_skipped() {
 /// Before the unknown parts are white space, escapes, an unknown key, and a list element that is removed.
 #[test]
 fn unknown_parts_are_named_by_their_original_path() {
-    use crate::ids::Turn;
+    use crate::compiled::ids::Turn;
     let text = r#"{ "new": [{"status": "odd"}], "id": "t\"", "items": [ 5,
         {"id": "c", "type": "command", "status": "od\u0064"}, {"type": "wait", "id": "w"} ] }"#;
     let decoded = decode_leniently::<Turn>(text);
     let expected = ["items.1.status: unknown value `odd` of CommandItemStatus", "items.2: unknown tag `wait` of Item"];
     assert_eq!(unknown(&decoded), expected);
-    assert_eq!(crate::removed(&decoded), ["items.0"]);
+    assert_eq!(crate::compiled::removed(&decoded), ["items.0"]);
 }
 
 #[test]
 fn a_very_long_unknown_tag_is_truncated() {
-    use crate::ref_union::Event;
+    use crate::compiled::ref_union::Event;
     let decoded = decode_leniently::<Event>(&json!({ "type": "é".repeat(70_000) }).to_string());
     assert_eq!(unknown(&decoded), [format!(".: unknown tag `{}…` of Event", "é".repeat(80))]);
 }
 
 #[test]
 fn no_value_is_unknown_if_the_schema_allows_any_string() {
-    use crate::open_enum::{Vote, VoteModel};
+    use crate::compiled::open_enum::{Vote, VoteModel};
     let vote = decode::<Vote>(r#"{"model":"medium"}"#);
     assert_eq!(vote.model, Some(VoteModel::Unknown("medium".to_owned())));
     assert_eq!(decode::<Vote>(r#"{"model":"small"}"#).model, Some(VoteModel::Small));

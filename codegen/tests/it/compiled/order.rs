@@ -1,24 +1,24 @@
 //! Keys may have any order.
 
-use crate::decode;
+use crate::compiled::decode;
 use interlingua_native_runtime::Union as _;
 
 #[test]
 fn the_tag_may_come_last() {
-    use crate::ids::Item;
-    let first = decode::<crate::ids::Turn>(r#"{"id":"t","first":{"type":"command","id":"c","exitCode":1}}"#);
-    let last = decode::<crate::ids::Turn>(r#"{"first":{"exitCode":1,"id":"c","type":"command"},"id":"t"}"#);
+    use crate::compiled::ids::Item;
+    let first = decode::<crate::compiled::ids::Turn>(r#"{"id":"t","first":{"type":"command","id":"c","exitCode":1}}"#);
+    let last = decode::<crate::compiled::ids::Turn>(r#"{"first":{"exitCode":1,"id":"c","type":"command"},"id":"t"}"#);
     assert_eq!(first, last);
     assert!(matches!(first.first, Some(Item::Command(command)) if command.exit_code == Some(1)));
 }
 
 #[test]
 fn nested_values_may_come_before_the_tag() {
-    use crate::ref_union::Event;
+    use crate::compiled::ref_union::Event;
     let first = decode::<Event>(r#"{"type":"started","at":1,"parts":[{"text":"{\"type\":\"x\"}"},{"bytes":2}]}"#);
     let last = decode::<Event>(r#"{"parts":[{"text":"{\"type\":\"x\"}"},{"bytes":2}],"type":"started","at":1}"#);
     assert_eq!(first, last);
-    let nested = decode::<crate::recursive::Tree>(
+    let nested = decode::<crate::compiled::recursive::Tree>(
         r#"{"filter":{"inner":{"inner":[{"text":"x","op":"is"}],"op":"all"},"op":"not"}}"#,
     );
     assert_eq!(nested.filter.unwrap().variant(), "Not");
@@ -26,7 +26,7 @@ fn nested_values_may_come_before_the_tag() {
 
 #[test]
 fn both_tags_may_come_late_and_in_any_order() {
-    use crate::two_key_tags::Line;
+    use crate::compiled::two_key_tags::Line;
     let expected = decode::<Line>(r#"{"type":"system","subtype":"init","tools":["a"]}"#);
     for text in [
         r#"{"subtype":"init","type":"system","tools":["a"]}"#,
@@ -40,7 +40,7 @@ fn both_tags_may_come_late_and_in_any_order() {
 
 #[test]
 fn params_may_come_before_the_method() {
-    use crate::adjacent::RequestEnvelope;
+    use crate::compiled::adjacent::RequestEnvelope;
     let first = decode::<RequestEnvelope>(r#"{"id":1,"method":"turn/start","params":{"threadId":"t"}}"#);
     for text in [
         r#"{"params":{"threadId":"t"},"id":1,"method":"turn/start"}"#,
@@ -52,6 +52,6 @@ fn params_may_come_before_the_method() {
 
 #[test]
 fn a_tag_written_with_escapes_is_the_same_tag() {
-    use crate::ref_union::Event;
+    use crate::compiled::ref_union::Event;
     assert_eq!(decode::<Event>(r#"{"\u0074ype":"fin\u0069shed"}"#).variant(), "Finished");
 }

@@ -1,11 +1,11 @@
 //! Duplicate keys: the last one counts, for fields and for tags.
 
-use crate::{decode, decode_leniently, encode, unknown};
+use crate::compiled::{decode, decode_leniently, encode, unknown};
 use interlingua_native_runtime::Union as _;
 
 #[test]
 fn the_last_field_wins() {
-    use crate::ref_union::Event;
+    use crate::compiled::ref_union::Event;
     let expected = decode::<Event>(r#"{"type":"finished","result":"b"}"#);
     for text in [
         r#"{"type":"finished","result":"a","result":"b"}"#,
@@ -21,13 +21,13 @@ fn the_last_field_wins() {
 
 #[test]
 fn the_last_required_field_wins() {
-    use crate::ids::Turn;
+    use crate::compiled::ids::Turn;
     assert_eq!(decode::<Turn>(r#"{"id":"a","id":"b"}"#).id, "b");
 }
 
 #[test]
 fn the_last_tag_wins() {
-    use crate::ref_union::Event;
+    use crate::compiled::ref_union::Event;
     for text in [
         r#"{"type":"started","type":"finished"}"#,
         r#"{"type":"started","at":1,"result":"x","type":"finished"}"#,
@@ -43,7 +43,7 @@ fn the_last_tag_wins() {
 
 #[test]
 fn the_last_second_tag_wins() {
-    use crate::two_key_tags::Line;
+    use crate::compiled::two_key_tags::Line;
     let expected = decode::<Line>(r#"{"type":"system","subtype":"status"}"#);
     for text in [
         r#"{"type":"system","subtype":"init","subtype":"status"}"#,
@@ -59,7 +59,7 @@ fn the_last_second_tag_wins() {
 
 #[test]
 fn the_last_of_several_tags_of_a_variant_wins() {
-    use crate::several_tags::Step;
+    use crate::compiled::several_tags::Step;
     for text in [r#"{"type":"step.opened","type":"note"}"#, r#"{"type":"step.opened","at":1,"type":"note"}"#] {
         assert_eq!(decode::<Step>(text).variant(), "Note", "{text}");
     }
@@ -69,7 +69,7 @@ fn the_last_of_several_tags_of_a_variant_wins() {
 
 #[test]
 fn the_last_method_and_the_last_params_win() {
-    use crate::adjacent::RequestEnvelope;
+    use crate::compiled::adjacent::RequestEnvelope;
     let expected = decode::<RequestEnvelope>(r#"{"id":2,"method":"turn/interrupt","params":{"turnId":"b"}}"#);
     for text in [
         r#"{"id":1,"id":2,"method":"turn/start","method":"turn/interrupt","params":{"turnId":"b"}}"#,

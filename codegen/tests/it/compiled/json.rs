@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::{decode_leniently, encode};
+use crate::compiled::{decode_leniently, encode};
 
 #[test]
 fn numbers_keep_their_value() {
-    use crate::ref_union::Event;
+    use crate::compiled::ref_union::Event;
     let cost = |text: &str| {
         let event = decode_leniently::<Event>(&format!(r#"{{"type":"finished","cost":{text}}}"#));
         encode(&event.value)["cost"].clone()
@@ -19,7 +19,7 @@ fn numbers_keep_their_value() {
 
 #[test]
 fn a_lone_surrogate_costs_no_more_than_its_field() {
-    use crate::ref_union::Event;
+    use crate::compiled::ref_union::Event;
     // JavaScript writes a lone surrogate as an escape, for example if a text is cut after a number of UTF-16 units.
     let decoded = decode_leniently::<Event>(r#"{"type":"finished","result":"cut \ud83d","new":"\ud83d","cost":1}"#);
     assert_eq!(encode(&decoded.value)["type"], json!("finished"));
@@ -28,8 +28,8 @@ fn a_lone_surrogate_costs_no_more_than_its_field() {
 
 #[test]
 fn an_unknown_field_may_be_nested_to_any_depth() {
-    use crate::ids::Turn;
+    use crate::compiled::ids::Turn;
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
-    let turn = crate::decode::<Turn>(&format!(r#"{{"new":{deep},"id":"t"}}"#));
+    let turn = crate::compiled::decode::<Turn>(&format!(r#"{{"new":{deep},"id":"t"}}"#));
     assert_eq!(turn.id, "t");
 }
