@@ -6,6 +6,7 @@
 //! to `session/prompt`. Host and agent number their requests independently, so each direction has its own table.
 
 mod agent_requests;
+mod cleaning;
 mod content;
 mod elicitation;
 mod failures;
@@ -13,24 +14,27 @@ mod history;
 mod host_requests;
 mod messages;
 mod notices;
+mod questions;
 mod session;
 mod settings;
 #[cfg(test)]
 mod tests;
 mod tool_input;
+mod tool_names;
 mod tool_output;
 mod tools;
 mod usage;
 mod wire;
 
 use foldhash::HashMap;
+use interlingua_agents::{AcpDialect, AcpProfile};
 use interlingua_native::Native as _;
 use interlingua_native::Union as _;
 use interlingua_native::acp::{
     AgentNotification, AgentNotificationEnvelope, AgentRequest, AgentRequestEnvelope, RequestId, SessionNotification,
     SessionUpdate,
 };
-use interlingua_schema::SessionMetadata;
+use interlingua_schema::{NativeMetadata, SessionMetadata};
 
 use crate::losses::report_losses;
 use crate::{Converter, Drafts, Input, InputRef, Launch, SessionDrafts};
@@ -60,6 +64,13 @@ pub struct AcpConverter {
     version: Option<String>,
     /// Name and version of the agent by its own account.
     implementation: Implementation,
+    /// What is known about the agent in advance.
+    profile: Option<&'static AcpProfile>,
+    dialect: AcpDialect,
+    /// The logins that the agent offers.
+    login_methods: Vec<String>,
+    /// The agent sends the arguments of its calls.
+    sends_arguments: bool,
     sessions: HashMap<String, Session>,
     /// Requests of the host without a response, by the host's ids.
     host_requests: HashMap<String, HostRequest>,
@@ -116,10 +127,15 @@ impl AcpConverter {
     /// A converter for sessions of the agent with this name in the API.
     #[must_use]
     pub fn new(agent: &'static str) -> Self {
+        let profile = AcpProfile::from_id(agent);
         Self {
             agent,
             version: None,
             implementation: Implementation::default(),
+            profile,
+            dialect: profile.map(|profile| profile.dialect).unwrap_or_default(),
+            login_methods: Vec::new(),
+            sends_arguments: false,
             sessions: HashMap::default(),
             host_requests: HashMap::default(),
             agent_requests: HashMap::default(),
@@ -222,9 +238,10 @@ impl AcpConverter {
     /// The drafts of a session. A session that is mentioned for the first time starts.
     fn drafts<'a>(&mut self, id: &str, out: &'a mut Drafts) -> SessionDrafts<'a> {
         if !self.sessions.get(id).is_some_and(|session| session.is_announced) {
-            let cwd = self.requested_directory(id);
+            let (cwd, mcp_servers) = self.requested_session(id);
             let metadata = self.metadata(cwd);
-            self.session(id).is_announced = true;
+            let session = self.session(id);
+            (session.is_announced, session.mcp_servers) = (true, mcp_servers);
             out.session(id).started(metadata);
         }
         out.session(id)
@@ -248,6 +265,8 @@ impl AcpConverter {
         let mut metadata = SessionMetadata::default();
         metadata.agent_version = self.version.clone().or_else(|| self.implementation.version.clone());
         metadata.cwd = cwd;
+        let name = NativeMetadata::new().with("implementation", self.implementation.name.clone());
+        metadata.native = name.non_empty();
         metadata
     }
 
@@ -256,10 +275,10 @@ impl AcpConverter {
         let mut ids: Vec<String> = self.sessions.keys().cloned().collect();
         ids.sort_unstable();
         for id in ids {
-            let is_in_turn = self.host_requests.values().any(|request| request.prompted_session() == Some(&id));
-            if !is_in_turn {
-                self.finish_runs(&id, out);
+            if !self.has_prompt(&id) {
+                self.finish_messages(&id, out);
             } else if self.known_id(&id).is_some() {
+                self.settle_all_calls(&id, out);
                 out.session(&id).turn_cut_off();
             }
         }

@@ -84,8 +84,9 @@ pub fn detect_agent(line: &str) -> Option<Agent> {
     if has("properties") || has("payload") || has("syncEvent") || tag.starts_with("session.next.") {
         return Some(Agent::OpenCode);
     }
-    // Amp prints Claude Code's format, with session ids that begin with `T-`.
-    match value.get("session_id").and_then(Value::as_str) {
+    // Amp prints Claude Code's format, with session ids that begin with `T-`. Lines without a type, such as those of Codex's
+    // list of prompts, are not of this format.
+    match value.get("session_id").and_then(Value::as_str).filter(|_| has("type")) {
         Some(id) if id.starts_with("T-") => Some(Agent::Amp),
         Some(_) => Some(Agent::Claude),
         None => ["control_request", "control_response", "stream_event", "keep_alive"]
@@ -122,6 +123,7 @@ mod tests {
             (r#"{"type":"thread.started","thread_id":"1"}"#, Some(Agent::Codex)),
             (r#"{"type":"server.connected","properties":{}}"#, Some(Agent::OpenCode)),
             (r#"{"type":"error","message":"x"}"#, None),
+            (r#"{"session_id":"0a1b","ts":1,"text":"fix the test"}"#, None),
             (r#"{"event_id":"evt_1","sequence":1,"type":"turn.started"}"#, None),
             ("plain text", None),
         ] {

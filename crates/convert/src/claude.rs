@@ -6,6 +6,8 @@
 //!
 //! The method that handles a native message has the name of that message.
 
+#[cfg(feature = "acp")]
+pub(crate) mod adapter;
 mod argv;
 mod assistant;
 mod calls;

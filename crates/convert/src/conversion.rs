@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use interlingua_schema::{EventSink, RawJson, SessionMetadata, Timestamp};
+use interlingua_schema::{EventSink, RawJson, SessionMetadata, Timestamp, Usage};
 use sha2::{Digest, Sha256};
 
 use crate::draft::{DraftAction, Unparsed};
@@ -21,13 +21,15 @@ pub struct ConversionOptions {
     pub raw: bool,
     /// Source of ids.
     pub ids: Box<dyn IdSource>,
+    /// Whether each use of a model is kept for [`Conversion::take_usage`].
+    pub keep_usage: bool,
 }
 
 impl ConversionOptions {
     /// Options with ids from this source, and with native payloads if `raw`.
     #[must_use]
     pub fn new(raw: bool, ids: Box<dyn IdSource>) -> Self {
-        Self { raw, ids }
+        Self { raw, ids, keep_usage: false }
     }
 
     /// Default options, with native payloads if `raw`.
@@ -40,8 +42,18 @@ impl ConversionOptions {
 impl Default for ConversionOptions {
     /// No payloads, and [`CountingIds`].
     fn default() -> Self {
-        Self { raw: false, ids: Box::new(CountingIds::default()) }
+        Self { raw: false, ids: Box::new(CountingIds::default()), keep_usage: false }
     }
+}
+
+/// What the agent used of one model at one time. A turn's usage is the sum of these, and names only one model.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct UsageEntry {
+    /// Time of the payload, if it is known.
+    pub time: Option<Timestamp>,
+    /// The usage.
+    pub usage: Usage,
 }
 
 /// Counts of what happened to the payloads.
@@ -93,6 +105,8 @@ pub struct Conversion<C> {
     pending: Vec<PendingInput>,
     raw: bool,
     stats: ConversionStats,
+    /// `None` if usage is not kept.
+    usage: Option<Vec<UsageEntry>>,
 }
 
 impl<C: Converter> Conversion<C> {
@@ -108,7 +122,13 @@ impl<C: Converter> Conversion<C> {
             pending: Vec::with_capacity(INITIAL_CAPACITY),
             raw: options.raw,
             stats: ConversionStats::default(),
+            usage: options.keep_usage.then(Vec::new),
         }
+    }
+
+    /// Takes what was used since the last call, if it is [kept](ConversionOptions::keep_usage).
+    pub fn take_usage(&mut self) -> Vec<UsageEntry> {
+        self.usage.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Counts of the payloads so far.
@@ -152,9 +172,15 @@ impl<C: Converter> Conversion<C> {
         write: impl FnOnce(&mut Drafts),
         out: &mut dyn EventSink,
     ) {
+        self.receive_host_drafts(at, write);
+        self.flush(out);
+    }
+
+    /// Adds drafts of the host like [`push_host_drafts`](Self::push_host_drafts), but writes their events at the next
+    /// [`flush`](Self::flush).
+    pub fn receive_host_drafts(&mut self, at: Option<Timestamp>, write: impl FnOnce(&mut Drafts)) {
         write(&mut self.drafts);
         self.queue_drafts(at, None, false);
-        self.flush(out);
     }
 
     /// The converter's key of the request for this permission, while it is pending. The id equals the key, unless the
@@ -316,6 +342,14 @@ impl<C: Converter> Conversion<C> {
             {
                 unparsed.hash = sha256(payload.unwrap_or_default().as_bytes());
             }
+        }
+        if let Some(entries) = &mut self.usage {
+            let used = drafts.iter().filter_map(|draft| match &draft.action {
+                DraftAction::UsageAdded(usage) => Some((**usage).clone()),
+                DraftAction::TurnEnded(end) => end.usage.clone(),
+                _ => None,
+            });
+            entries.extend(used.map(|usage| UsageEntry { time: at.or(time), usage }));
         }
         let (count, provenance) = (drafts.len(), Provenance { time: at.or(time), from_agent, raw });
         self.queued = self.drafts.list.len();

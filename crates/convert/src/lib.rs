@@ -206,7 +206,7 @@ mod version;
 
 pub use agent::{converter_for, detect_agent};
 pub use arguments::json_arguments;
-pub use conversion::{Conversion, ConversionOptions, ConversionStats, UnparsedReason};
+pub use conversion::{Conversion, ConversionOptions, ConversionStats, UnparsedReason, UsageEntry};
 pub use converter::{Converter, Launch};
 pub use diff::unified_diff;
 pub use draft::{

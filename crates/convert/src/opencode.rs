@@ -7,6 +7,8 @@
 //! Three generations of events are converted: the current one; the one up to 1.1, in which deltas come with
 //! `message.part.updated`; and the `session.next.*` events of the v2 API.
 
+#[cfg(feature = "acp")]
+pub(crate) mod adapter;
 mod changes;
 mod compaction;
 mod failures;

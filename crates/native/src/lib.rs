@@ -38,15 +38,28 @@ pub use interlingua_native_runtime::{
     UnknownKind, UnknownPart, new,
 };
 
+#[cfg(feature = "acp")]
+mod acp_error;
+#[cfg(feature = "acp")]
+mod acp_form;
+#[cfg(feature = "acp")]
+mod acp_login;
 #[cfg(feature = "codex")]
 mod codex_line;
+#[cfg(feature = "acp")]
+mod file_uri;
 
+#[cfg(feature = "acp")]
+pub use acp_form::FormQuestion;
 #[cfg(feature = "codex")]
 pub use codex_line::CodexServerLine;
+#[cfg(feature = "acp")]
+pub use file_uri::{file_uri, path_of_file_uri};
 
 include!(concat!(env!("OUT_DIR"), "/agents.rs"));
 
-/// Formats a request id: the digits of a number, or a string without quotes.
+/// Formats a request id: the digits of a number, or a string. A string has quotes only if it would read as a number
+/// without them, because `7` and `"7"` are different ids.
 ///
 /// The agent and the host number their requests independently, so ids of the two directions must be kept apart.
 macro_rules! display_request_id {
@@ -55,6 +68,7 @@ macro_rules! display_request_id {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 match self {
                     Self::Number(number) => number.fmt(f),
+                    Self::Text(text) if text.parse::<i64>().is_ok() => write!(f, "\"{text}\""),
                     Self::Text(text) => f.write_str(text),
                     Self::Unknown(json) => f.write_str(json.get()),
                 }

@@ -35,12 +35,12 @@ pub const RESOURCE_NOT_FOUND: i64 = -32002;
 /// Error code of an agent that requires a login.
 pub const AUTHENTICATION_REQUIRED: i64 = -32000;
 
-/// The first request on a connection. It declares what the host serves: files, terminals, and forms.
+/// The first request on a connection. It declares what the host serves: files if `offers_files`, terminals, and forms.
 #[must_use]
-pub fn initialize(host: Implementation) -> InitializeRequest {
+pub fn initialize(host: Implementation, offers_files: bool) -> InitializeRequest {
     let files = FileSystemCapabilities {
-        read_text_file: Some(true),
-        write_text_file: Some(true),
+        read_text_file: Some(offers_files),
+        write_text_file: Some(offers_files),
         ..FileSystemCapabilities::new()
     };
     let forms =
@@ -80,6 +80,19 @@ where
 {
     let jsonrpc = JsonRpcResultJsonrpc::N20;
     to_line(&new!(JsonRpcResult { id: Some(id), jsonrpc: jsonrpc, result: to_json(response) }))
+}
+
+/// As [`respond`], with answers to questions, for which the type has no field.
+fn respond_with_answers(
+    id: RequestId,
+    response: &impl Serialize,
+    answers: serde_json::Map<String, serde_json::Value>,
+) -> String {
+    let mut result = serde_json::to_value(response).unwrap_or_default();
+    if let Some(fields) = result.as_object_mut() {
+        fields.insert("answers".to_owned(), answers.into());
+    }
+    to_line(&new!(JsonRpcResult { id: Some(id), jsonrpc: JsonRpcResultJsonrpc::N20, result: to_json(&result) }))
 }
 
 /// The line that refuses a request of the other side.
@@ -165,12 +178,9 @@ impl fmt::Display for RpcError {
 pub fn decode_answer<R: Request>(line: &str) -> Result<R::Response, RpcError> {
     let unreadable = |reason: String| RpcError { code: 0, message: format!("cannot read the answer: {reason}") };
     if let Ok(decoded) = JsonRpcError::decode(line)
-        && let Some(Error { code, message, data }) = decoded.value.error
+        && let Some(error) = decoded.value.error
     {
-        let detail = data.as_ref().map(Json::to_value).and_then(|data| Some(data["details"].as_str()?.to_owned()));
-        let message = message.unwrap_or_default();
-        let message = detail.map_or_else(|| message.clone(), |detail| format!("{message}: {detail}"));
-        return Err(RpcError { code: code.unwrap_or_default(), message });
+        return Err(RpcError { code: error.code.unwrap_or_default(), message: error.text() });
     }
     let answer = JsonRpcResult::decode(line).map_err(|error| unreadable(error.to_string()))?.value;
     let result = answer.result.as_ref().map_or("null", Json::get);

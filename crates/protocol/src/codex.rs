@@ -23,7 +23,7 @@ use serde::Serialize;
 pub use message::ServerMessage;
 pub use pending::{PendingRequests, Received, Reply};
 pub use request::{Answer, AnswerError, HostRequest, RequestKind, SentRequests, decode_answer};
-pub use thread::{ConfigOverrides, McpServer, PlanMode, ThreadOptions, start_turn};
+pub use thread::{ConfigOverrides, McpServer, McpTransport, PlanMode, ThreadOptions, start_turn};
 
 /// JSON-RPC error code for a request that the host does not support.
 const METHOD_NOT_FOUND: i64 = -32601;

@@ -39,7 +39,9 @@ use interlingua_native::opencode::{
     FilePartInput, PermissionReplyBody, PromptBody, QuestionReplyBody, SessionCreateBody, TextPartInput,
 };
 
-pub use self::configuration::{CONFIGURATION_VARIABLE, add_to_configuration, local_mcp_server, remote_mcp_server};
+pub use self::configuration::{
+    CONFIGURATION_VARIABLE, add_to_configuration, local_mcp_server, oauth_client, remote_mcp_server,
+};
 pub use self::http::{HttpCall, HttpReply, HttpReplyError, Request};
 pub use self::pending::{PendingRequest, PendingRequests};
 pub use self::server::{DEFAULT_USERNAME, PASSWORD_VARIABLE, USERNAME_VARIABLE, find_listening_url, serve_arguments};

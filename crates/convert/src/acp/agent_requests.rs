@@ -10,6 +10,7 @@ use interlingua_schema::ApprovalScope;
 use serde_json::json;
 
 use super::elicitation::Form;
+use super::questions::{AskedQuestions, asked_questions};
 use super::tools::ToolFields;
 use super::wire::Outcome;
 use super::{ACP, AcpConverter};
@@ -28,6 +29,8 @@ pub(super) enum AgentRequestState {
         call: String,
         /// Id and kind of each option.
         options: Vec<(String, Option<PermissionOptionKind>)>,
+        /// The request asks questions instead of a permission.
+        questions: Option<AskedQuestions>,
     },
     Elicitation {
         session: String,
@@ -87,16 +90,28 @@ impl AcpConverter {
             native: Some(json!({ "options": options })),
             ..PermissionDraft::default()
         };
-        let mut call = String::new();
-        let mut parent = None;
+        let options = options.into_iter().filter_map(|option| Some((option.option_id?, option.kind))).collect();
+        let (mut call, mut parent, mut questions) = (String::new(), None, None);
         if let Some(fields) = request.tool_call.map(ToolFields::requested) {
             call.clone_from(&fields.id);
             permission.call_id = Some(call.clone());
-            parent = self.mention_requested_call(&session, fields, out);
+            let texts = fields.texts();
+            self.mention_requested_call(&session, fields, out);
+            if let Some(tool) = self.session(&session).calls.get(&call) {
+                parent = tool.parent().cloned();
+                questions = asked_questions(tool, &call);
+                permission.reason = tool.reason(texts);
+            }
         }
-        let options = options.into_iter().filter_map(|option| Some((option.option_id?, option.kind))).collect();
-        self.drafts(&session, out).sub_agent_or_main(parent).permission_requested(id.as_str(), permission);
-        self.agent_requests.insert(id, AgentRequestState::Permission { session, call, options });
+        let mut drafts = self.drafts(&session, out).sub_agent_or_main(parent);
+        let questions = if let Some((asked, questions)) = questions {
+            drafts.questions_requested(id.as_str(), questions);
+            Some(asked)
+        } else {
+            drafts.permission_requested(id.as_str(), permission);
+            None
+        };
+        self.agent_requests.insert(id, AgentRequestState::Permission { session, call, options, questions });
     }
 
     /// The agent no longer waits for an answer.
@@ -118,12 +133,18 @@ impl AcpConverter {
     /// The host responds to a request of the agent.
     pub(super) fn handle_host_response(&mut self, id: &str, result: Outcome<'_>, out: &mut Drafts) {
         match self.agent_requests.remove(id) {
-            Some(AgentRequestState::Permission { session, call, options }) => {
-                let approved = result.ok().and_then(|result| approved_scope(result, &options));
-                if let Some(scope) = approved {
+            Some(AgentRequestState::Permission { session, call, options, questions }) => {
+                let result = result.ok();
+                let approved = result.and_then(|result| approved_scope(result, &options));
+                let is_approved = approved.is_some();
+                if let Some(asked) = &questions {
+                    self.questions_answered(&session, id, asked, (result, is_approved), out);
+                } else if let Some(scope) = approved {
                     self.drafts(&session, out).permission_approved(id, scope);
                 } else {
                     self.drafts(&session, out).permission_denied(id);
+                }
+                if !is_approved {
                     self.call_denied(&session, &call);
                 }
             }

@@ -1,12 +1,9 @@
-//! Content blocks as content parts, and what adapters put into `_meta`.
+//! Content blocks as content parts, and what agents put into `_meta`.
 
-use interlingua_native::Json;
 use interlingua_native::acp::{ContentBlock, EmbeddedResourceResource};
+use interlingua_native::{Json, path_of_file_uri};
 use interlingua_schema::{ContentPart, FileAction};
 use serde::Deserialize;
-
-/// Prefix of the URI of a local file.
-const FILE_SCHEME: &str = "file://";
 
 /// A block as a part; `None` if it has no content, or is of an unknown type.
 pub(super) fn content_part(block: ContentBlock) -> Option<ContentPart> {
@@ -23,7 +20,7 @@ pub(super) fn content_part(block: ContentBlock) -> Option<ContentPart> {
         ContentBlock::Audio(block) => {
             Some(file(data_uri(block.mime_type.as_deref().unwrap_or("audio/wav"), &block.data?)))
         }
-        ContentBlock::ResourceLink(block) => Some(file(local_path(&block.uri.or(block.name)?).to_owned())),
+        ContentBlock::ResourceLink(block) => Some(file(local_path(&block.uri.or(block.name)?))),
         ContentBlock::Resource(block) => resource_part(block.resource?),
         ContentBlock::Unknown { .. } => None,
     }
@@ -33,7 +30,7 @@ pub(super) fn content_part(block: ContentBlock) -> Option<ContentPart> {
 pub(super) fn prompt_part(block: ContentBlock) -> Option<ContentPart> {
     match block {
         ContentBlock::Resource(block) => match block.resource? {
-            EmbeddedResourceResource { uri: Some(uri), .. } => Some(file(local_path(&uri).to_owned())),
+            EmbeddedResourceResource { uri: Some(uri), .. } => Some(file(local_path(&uri))),
             resource => resource_part(resource),
         },
         block => content_part(block),
@@ -49,9 +46,9 @@ fn resource_part(resource: EmbeddedResourceResource) -> Option<ContentPart> {
             if mime.starts_with("image/") {
                 return Some(ContentPart::Image { path: data_uri(&mime, &blob), mime: Some(mime) });
             }
-            Some(file(resource.uri.map_or_else(|| data_uri(&mime, &blob), |uri| local_path(&uri).to_owned())))
+            Some(file(resource.uri.map_or_else(|| data_uri(&mime, &blob), |uri| local_path(&uri))))
         }
-        (None, None) => Some(file(local_path(&resource.uri?).to_owned())),
+        (None, None) => Some(file(local_path(&resource.uri?))),
     }
 }
 
@@ -64,37 +61,62 @@ fn file(path: String) -> ContentPart {
 }
 
 /// The path of a URI of a local file; other URIs stay as they are.
-fn local_path(uri: &str) -> &str {
-    uri.strip_prefix(FILE_SCHEME).unwrap_or(uri)
+fn local_path(uri: &str) -> String {
+    path_of_file_uri(uri).unwrap_or_else(|| uri.to_owned())
 }
 
-/// Text of blocks, joined; other blocks are left out.
+/// Text of blocks, one below the other; other blocks are left out.
 pub(super) fn blocks_text(blocks: Vec<ContentBlock>) -> String {
     let texts = blocks.into_iter().filter_map(content_part).filter_map(|part| match part {
         ContentPart::Text { text } => Some(text),
         _ => None,
     });
-    texts.collect()
+    texts.collect::<Vec<_>>().join("\n")
 }
 
-/// What adapters put into `_meta` of updates. The protocol has no place for it.
+/// What agents put into `_meta` of updates. The protocol has no place for it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Meta {
     #[serde(rename = "claudeCode")]
     pub(super) claude_code: ClaudeMeta,
+    #[serde(rename = "github.com/copilot")]
+    pub(super) copilot: CopilotMeta,
+    /// Name of the tool, of Qwen Code.
+    #[serde(rename = "toolName")]
+    pub(super) tool_name: Option<String>,
+    /// Call of the sub-agent that this is about, of Qwen Code.
+    #[serde(rename = "parentToolCallId")]
+    parent_call: Option<String>,
+    /// The content of the update says what a sub-agent does. It is no output.
+    #[serde(rename = "subagentProgress")]
+    pub(super) is_sub_agent_progress: bool,
+    /// The model writes the call anew.
+    #[serde(rename = "preparationDiscarded")]
+    pub(super) is_discarded: bool,
     pub(super) terminal_output_delta: TerminalDelta,
     pub(super) terminal_output: TerminalDelta,
     pub(super) terminal_exit: TerminalExit,
 }
 
+/// `_meta.claudeCode` of the adapters of Claude Code.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ClaudeMeta {
     /// Name of the tool.
     pub(super) tool_name: Option<String>,
     /// Call of the sub-agent that makes this call.
-    pub(super) parent_tool_use_id: Option<String>,
+    parent_tool_use_id: Option<String>,
+    /// The structured result of the tool.
+    pub(super) tool_response: Option<Json>,
+}
+
+/// `_meta["github.com/copilot"]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct CopilotMeta {
+    /// Id of the sub-agent that this is about. It is not the id of a call.
+    pub(super) agent_id: Option<String>,
 }
 
 /// Output of a command that the agent runs itself.
@@ -115,9 +137,26 @@ impl Meta {
     pub(super) fn read(meta: Option<&Json>) -> Self {
         meta.and_then(|meta| meta.decode().ok()).unwrap_or_default()
     }
+
+    /// The call that started the sub-agent that the update is about, if `_meta` names it.
+    pub(super) fn take_parent_call(&mut self) -> Option<String> {
+        self.claude_code.parent_tool_use_id.take().or_else(|| self.parent_call.take())
+    }
 }
 
-/// Key of the call that started the sub-agent that an update is about.
-pub(super) fn parent_call(meta: &Json) -> Option<String> {
-    Meta::read(Some(meta)).claude_code.parent_tool_use_id
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_uri_of_a_local_file_is_a_path() {
+        for (uri, path) in [
+            ("file:///w/b%20c.rs", "/w/b c.rs"),
+            ("file://localhost/w/a", "/w/a"),
+            ("file:///w/a.rs#L3:5", "/w/a.rs"),
+            ("https://example.com/a%20b#c", "https://example.com/a%20b#c"),
+        ] {
+            assert_eq!(local_path(uri), path);
+        }
+    }
 }

@@ -1,11 +1,13 @@
 //! Elicitations: forms and URLs that the agent shows to the user. Each field of a form is a question.
 
-use interlingua_native::Native as _;
+use interlingua_agents::AcpDialect;
 use interlingua_native::acp::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationContentValue, ElicitationPropertySchema,
     ElicitationSchema, EnumOption,
 };
+use interlingua_native::{FormQuestion, Json, Native as _};
 use interlingua_schema::{QuestionAnswer, QuestionOption};
+use serde::Deserialize;
 
 use super::agent_requests::AgentRequestState;
 use super::{ACP, AcpConverter};
@@ -21,10 +23,15 @@ pub(super) struct Form {
     fields: Vec<Field>,
 }
 
+/// Messages of forms that only introduce the questions.
+const INTRODUCTIONS: [&str; 2] = ["Please answer the following questions.", "Codex needs your input to continue."];
+
 /// A field of a form.
 #[derive(Debug)]
 struct Field {
     name: String,
+    /// The field for the user's own words.
+    own_words_in: Option<String>,
     /// Value and label of each option.
     options: Vec<(String, String)>,
 }
@@ -34,7 +41,8 @@ impl AcpConverter {
         let (session, call, (form, mut questions)) = match request {
             CreateElicitationRequest::Form(request) => {
                 let message = request.message.unwrap_or_default();
-                (request.session_id, request.tool_call_id, form_questions(&message, request.requested_schema))
+                let questions = form_questions(self.dialect, &message, request.requested_schema.as_ref());
+                (request.session_id, request.tool_call_id, questions)
             }
             CreateElicitationRequest::Url(request) => {
                 let url = request.url.unwrap_or_default();
@@ -73,9 +81,14 @@ impl AcpConverter {
         match response.map(|response| response.value) {
             Some(CreateElicitationResponse::Accept(accepted)) => {
                 let content = accepted.content.unwrap_or_default();
-                let answer = |field: &Field| match content.get(&field.name).and_then(|value| field.answer(value)) {
-                    Some(labels) => QuestionAnswer::Answered(labels.join(", ")),
-                    None => QuestionAnswer::Rejected(None),
+                let answer = |field: &Field| {
+                    let chosen = content.get(&field.name).and_then(|value| field.answer(value)).unwrap_or_default();
+                    let own = field.own_words_in.as_ref().and_then(|name| text(content.get(name)?));
+                    let labels: Vec<String> = chosen.into_iter().chain(own).filter(|label| !label.is_empty()).collect();
+                    match labels.as_slice() {
+                        [] => QuestionAnswer::Rejected(None),
+                        labels => QuestionAnswer::Answered(labels.join(", ")),
+                    }
                 };
                 let answers = match form.fields.as_slice() {
                     [] => vec![QuestionAnswer::Answered(OPENED.to_owned())],
@@ -110,35 +123,61 @@ impl Field {
     }
 }
 
-/// The questions of a form, one per field in the order of their names. A form without fields is one question.
-fn form_questions(message: &str, schema: Option<ElicitationSchema>) -> (Form, Vec<QuestionDraft>) {
-    let properties = schema.and_then(|schema| schema.properties).unwrap_or_default();
-    if properties.is_empty() {
+/// The user's own words.
+fn text(value: &ElicitationContentValue) -> Option<String> {
+    match value {
+        ElicitationContentValue::Text(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// The questions of a form, in the order of the names of their fields. A form without fields is one question.
+fn form_questions(
+    dialect: AcpDialect,
+    message: &str,
+    schema: Option<&ElicitationSchema>,
+) -> (Form, Vec<QuestionDraft>) {
+    let asked: Vec<FormQuestion<'_>> = schema.into_iter().flat_map(ElicitationSchema::questions).collect();
+    if asked.is_empty() {
         let mut question = QuestionDraft::new(message);
         question.options = vec![QuestionOption::new(OPENED)];
         return (Form::default(), vec![question]);
     }
-    let is_only = properties.len() == 1;
+    let is_only = asked.len() == 1;
     let mut form = Form::default();
     let mut questions = Vec::new();
-    for (name, property) in properties {
-        let property = Property::from(property);
-        let label = property.description.or(property.title.clone()).unwrap_or_else(|| name.clone());
-        // A message that introduces several fields is repeated: each question stands alone.
-        let prompt = if message.is_empty() || (is_only && label == name) {
-            message.to_owned()
-        } else {
-            format!("{message}\n{label}")
+    for FormQuestion { name, property, free_text_field, .. } in asked {
+        let property = Property::from(property.clone());
+        // Codex has the question as the title.
+        let (header, text) = match dialect {
+            AcpDialect::Codex => (property.description, property.title),
+            _ => (property.title, property.description),
         };
-        let mut question = QuestionDraft::new(if prompt.is_empty() { label } else { prompt });
-        question.header = property.title.or_else(|| Some(name.clone()));
+        let mut question = QuestionDraft::new(prompt(message, is_only, text, header.as_deref().unwrap_or(name)));
+        question.header = header.or_else(|| (!is_only).then(|| name.to_owned()));
         question.multi_select = property.multi_select;
-        question.free_text = property.options.is_empty();
-        question.options = property.options.iter().map(|(_, label)| QuestionOption::new(label.as_str())).collect();
+        question.free_text = property.options.is_empty() || free_text_field.is_some();
+        question.secret = property.secret;
+        question.options = property.options.iter().map(|choice| choice.option.clone()).collect();
         questions.push(question);
-        form.fields.push(Field { name, options: property.options });
+        let options = property.options.into_iter().map(|choice| (choice.value, choice.option.label)).collect();
+        form.fields.push(Field { name: name.to_owned(), own_words_in: free_text_field.map(str::to_owned), options });
     }
     (form, questions)
+}
+
+/// The text of a question. A message that introduces several of them is repeated: each question stands alone.
+fn prompt(message: &str, is_only: bool, text: Option<String>, label: &str) -> String {
+    let text = text.filter(|text| !text.is_empty());
+    if let Some(text) = text.as_ref().filter(|_| message.is_empty() || INTRODUCTIONS.contains(&message)) {
+        return text.clone();
+    }
+    match text {
+        Some(text) => format!("{message}\n{text}"),
+        None if is_only && !message.is_empty() => message.to_owned(),
+        None if message.is_empty() => label.to_owned(),
+        None => format!("{message}\n{label}"),
+    }
 }
 
 /// What the kinds of fields have in common.
@@ -146,48 +185,73 @@ fn form_questions(message: &str, schema: Option<ElicitationSchema>) -> (Form, Ve
 struct Property {
     title: Option<String>,
     description: Option<String>,
-    options: Vec<(String, String)>,
+    options: Vec<Choice>,
     multi_select: bool,
+    secret: bool,
+}
+
+/// An option with the value that stands for it in the answer.
+struct Choice {
+    value: String,
+    option: QuestionOption,
+}
+
+impl Choice {
+    fn plain(value: String) -> Self {
+        Self { option: QuestionOption::new(value.as_str()), value }
+    }
 }
 
 impl From<ElicitationPropertySchema> for Property {
     fn from(schema: ElicitationPropertySchema) -> Self {
+        let described = |title: Option<String>, description: Option<String>, meta: Option<Json>| Self {
+            title,
+            description,
+            secret: meta.as_ref().is_some_and(is_secret),
+            ..Self::default()
+        };
         match schema {
             ElicitationPropertySchema::String(field) => Self {
-                title: field.title,
-                description: field.description,
-                options: options(field.one_of, field.enum_),
-                multi_select: false,
+                options: choices(field.one_of, field.enum_),
+                ..described(field.title, field.description, field.meta)
             },
             ElicitationPropertySchema::Array(field) => Self {
-                title: field.title,
-                description: field.description,
-                options: field.items.map(|items| options(items.any_of, items.enum_)).unwrap_or_default(),
+                options: field.items.map(|items| choices(items.any_of, items.enum_)).unwrap_or_default(),
                 multi_select: true,
+                ..described(field.title, field.description, field.meta)
             },
             ElicitationPropertySchema::Boolean(field) => Self {
-                title: field.title,
-                description: field.description,
-                options: ["true", "false"].map(|value| (value.to_owned(), value.to_owned())).to_vec(),
-                multi_select: false,
+                options: ["true", "false"].map(|value| Choice::plain(value.to_owned())).into(),
+                ..described(field.title, field.description, field.meta)
             },
-            ElicitationPropertySchema::Number(field) => {
-                Self { title: field.title, description: field.description, ..Self::default() }
-            }
-            ElicitationPropertySchema::Integer(field) => {
-                Self { title: field.title, description: field.description, ..Self::default() }
-            }
+            ElicitationPropertySchema::Number(field) => described(field.title, field.description, field.meta),
+            ElicitationPropertySchema::Integer(field) => described(field.title, field.description, field.meta),
             ElicitationPropertySchema::Unknown { .. } => Self::default(),
         }
     }
 }
 
-/// Value and label of each option.
-fn options(titled: Option<Vec<EnumOption>>, plain: Option<Vec<String>>) -> Vec<(String, String)> {
+/// Whether Codex marks the answer as a secret.
+fn is_secret(meta: &Json) -> bool {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Meta {
+        codex: CodexMeta,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default, rename_all = "camelCase")]
+    struct CodexMeta {
+        is_secret: bool,
+    }
+    meta.decode::<Meta>().is_ok_and(|meta| meta.codex.is_secret)
+}
+
+fn choices(titled: Option<Vec<EnumOption>>, plain: Option<Vec<String>>) -> Vec<Choice> {
     let titled = titled.unwrap_or_default().into_iter().filter_map(|option| {
         let value = option.const_?;
-        let label = option.title.unwrap_or_else(|| value.clone());
-        Some((value, label))
+        let mut label = QuestionOption::new(option.title.unwrap_or_else(|| value.clone()));
+        label.description = option.description.filter(|description| !description.is_empty());
+        Some(Choice { value, option: label })
     });
-    titled.chain(plain.unwrap_or_default().into_iter().map(|value| (value.clone(), value))).collect()
+    titled.chain(plain.unwrap_or_default().into_iter().map(Choice::plain)).collect()
 }

@@ -15,22 +15,29 @@ const INVALID_REQUEST_CODES: [i64; 5] = [-32700, -32600, -32601, -32602, -32002]
 
 /// An error response.
 #[derive(Debug)]
-pub(super) struct RpcError {
+pub(super) struct RpcFailure {
     code: i64,
     message: String,
     data: Option<Value>,
 }
 
-impl RpcError {
+impl RpcFailure {
     /// Decodes the `error` of a response. Anything that is not an error object is the message itself.
     pub(super) fn decode(json: &str) -> Self {
-        match serde_json::from_str(json) {
-            Ok(Error { code, message, data }) => {
-                let data = data.map(|data| data.to_value()).filter(|data| !data.is_null());
-                Self { code: code.unwrap_or_default(), message: message.unwrap_or_default(), data }
-            }
-            Err(_) => Self { code: 0, message: json.to_owned(), data: None },
-        }
+        let Ok(error) = serde_json::from_str::<Error>(json) else {
+            return Self { code: 0, message: json.to_owned(), data: None };
+        };
+        let code = error.code.unwrap_or_default();
+        let message = match error.text() {
+            text if text.is_empty() => format!("the agent reported error {code} without a message"),
+            text => text,
+        };
+        let data = error.data.map(|data| data.to_value()).filter(|data| !data.is_null());
+        Self { code, message, data }
+    }
+
+    pub(super) fn requires_login(&self) -> bool {
+        self.code == AUTHENTICATION_REQUIRED
     }
 
     pub(super) fn is_cancellation(&self) -> bool {
@@ -39,7 +46,7 @@ impl RpcError {
 
     /// The failure. `request` is the method of the request, if the failure is not that of a prompt.
     pub(super) fn into_failure(self, request: Option<&str>) -> Failure {
-        let message = self.text();
+        let message = self.message;
         // The text of a model's error follows the generic one.
         let specific = message.strip_prefix("Internal error: ").unwrap_or(&message);
         let status = u16::try_from(self.code).ok().filter(|status| (100..600).contains(status));
@@ -59,29 +66,6 @@ impl RpcError {
         };
         Failure::new(code, message).status(status).kind(Some(self.code.to_string())).native(self.data)
     }
-
-    /// The message. The text of an internal error is in its data.
-    fn text(&self) -> String {
-        let detail = self.data.as_ref().and_then(detail).filter(|detail| !self.message.contains(*detail));
-        match (self.message.as_str(), detail) {
-            ("", None) => format!("the agent reported error {} without a message", self.code),
-            ("", Some(detail)) => detail.to_owned(),
-            (message, None) => message.to_owned(),
-            (message, Some(detail)) => format!("{message}: {detail}"),
-        }
-    }
-}
-
-/// The text in the data of an error.
-fn detail(data: &Value) -> Option<&str> {
-    match data {
-        Value::String(text) => Some(text),
-        Value::Object(fields) => {
-            let found = ["details", "detail", "message", "error"].iter().find_map(|key| fields.get(*key))?;
-            if found.is_object() { detail(found) } else { found.as_str() }
-        }
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -89,7 +73,7 @@ mod tests {
     use super::*;
 
     fn failure(json: &str) -> (ErrorCode, String, Option<u16>) {
-        let failure = RpcError::decode(json).into_failure(None);
+        let failure = RpcFailure::decode(json).into_failure(None);
         (failure.code, failure.message, failure.details.status)
     }
 

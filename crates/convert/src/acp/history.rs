@@ -30,10 +30,11 @@ impl AcpConverter {
     pub(super) fn history_ended(&mut self, id: &str, out: &mut Drafts) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         if session.replay.take() == Some(Replay::Converted) && session.is_announced {
-            self.finish_runs(id, out);
+            self.finish_messages(id, out);
             self.fail_denied_calls(id, out);
             // The last turn of the history has no end of its own.
             out.session(id).synthetic().turn_ended(TurnEnd::new());
+            self.forget_finished_calls(id);
         }
         self.has_history = false;
     }

@@ -1,23 +1,27 @@
 //! Lines that the host sends, and the agent's responses to its requests.
 
+use interlingua_agents::{AcpProfile, login_remedy};
 use interlingua_native::acp::{
     ClientNotification, ClientRequest, ClientRequestEnvelope, ContentBlock, ForkSessionResponse, InitializeResponse,
-    LoadSessionResponse, NewSessionResponse, PromptResponse, ResumeSessionResponse, SetSessionConfigOptionResponse,
-    StopReason as NativeStopReason,
+    LoadSessionResponse, McpServer, NewSessionResponse, PromptResponse, ResumeSessionResponse,
+    SetSessionConfigOptionResponse, StopReason as NativeStopReason, Usage as NativeUsage,
 };
-use interlingua_native::{DecodeError, Losses, Native as _};
+use interlingua_native::{DecodeError, Json, Losses, Native as _};
 use interlingua_schema::{ContentPart, ErrorCode, StopReason, TurnStatus};
 use serde::Deserialize;
 
 use super::content::prompt_part;
-use super::failures::RpcError;
+use super::failures::RpcFailure;
 use super::settings::SessionSettings;
+use super::usage::TurnUsage;
 use super::wire::{Line, Outcome};
 use super::{ACP, AcpConverter};
 use crate::drop_reason::HOST_RESPONSE;
 use crate::losses::report_losses;
 use crate::{Drafts, Failure, Key, PromptDraft, TurnEnd};
 
+/// Message of the error for a turn with too many model requests.
+const LIMIT_REACHED: &str = "the agent reached its limit of model requests in a turn, or took the turn for a loop";
 /// Method that agents still accept although it is no longer part of the protocol.
 const SET_MODEL: &str = "session/set_model";
 
@@ -25,23 +29,26 @@ const SET_MODEL: &str = "session/set_model";
 #[derive(Debug)]
 pub(super) enum HostRequest {
     Initialize,
-    /// A session is created, in this directory.
+    /// A session is created, in this directory and with these MCP servers.
     New {
         cwd: Option<String>,
+        mcp_servers: Vec<String>,
     },
     /// A session is loaded with its history, or resumed without.
     Open {
         session: String,
         cwd: Option<String>,
+        mcp_servers: Vec<String>,
         has_history: bool,
     },
     Fork {
         cwd: Option<String>,
+        mcp_servers: Vec<String>,
     },
     Prompt {
         session: String,
-        /// Key of the prompt; `None` if the session is not known.
-        key: Option<Key>,
+        /// Number of the prompt, which tells which of several started the running turn; `None` if the session is not known.
+        number: Option<u64>,
     },
     SetMode {
         session: String,
@@ -124,22 +131,28 @@ impl AcpConverter {
         let other = |method: &str| HostRequest::Other(method.to_owned());
         match request {
             ClientRequest::Initialize(_) => HostRequest::Initialize,
-            ClientRequest::SessionNew(request) => HostRequest::New { cwd: request.cwd },
-            ClientRequest::SessionFork(request) => HostRequest::Fork { cwd: request.cwd },
+            ClientRequest::SessionNew(request) => {
+                HostRequest::New { cwd: request.cwd, mcp_servers: server_names(request.mcp_servers) }
+            }
+            ClientRequest::SessionFork(request) => {
+                HostRequest::Fork { cwd: request.cwd, mcp_servers: server_names(request.mcp_servers) }
+            }
             ClientRequest::SessionLoad(request) => {
                 let session = request.session_id.unwrap_or_default();
                 self.history_requested(&session);
-                HostRequest::Open { session, cwd: request.cwd, has_history: true }
+                let mcp_servers = server_names(request.mcp_servers);
+                HostRequest::Open { session, cwd: request.cwd, mcp_servers, has_history: true }
             }
             ClientRequest::SessionResume(request) => HostRequest::Open {
                 session: request.session_id.unwrap_or_default(),
                 cwd: request.cwd,
+                mcp_servers: server_names(request.mcp_servers),
                 has_history: false,
             },
             ClientRequest::SessionPrompt(request) => {
                 let session = request.session_id.unwrap_or_default();
-                let key = self.prompt_sent(&session, request.prompt.unwrap_or_default(), out);
-                HostRequest::Prompt { session, key }
+                let number = self.prompt_sent(&session, request.prompt.unwrap_or_default(), out);
+                HostRequest::Prompt { session, number }
             }
             ClientRequest::SessionSetMode(request) => HostRequest::SetMode {
                 session: request.session_id.unwrap_or_default(),
@@ -170,24 +183,52 @@ impl AcpConverter {
         }
     }
 
-    /// A prompt for a session that the agent does not know is not part of a conversation.
-    fn prompt_sent(&mut self, session: &str, blocks: Vec<ContentBlock>, out: &mut Drafts) -> Option<Key> {
+    /// A prompt starts a turn, or waits until the running one has ended. A prompt for a session that the agent does not
+    /// know is not part of a conversation.
+    fn prompt_sent(&mut self, session: &str, blocks: Vec<ContentBlock>, out: &mut Drafts) -> Option<u64> {
         let id = self.known_id(session)?;
         // What the agent wrote between two turns is a message of its own.
-        self.finish_runs(id, out);
+        if !self.has_prompt(id) {
+            self.finish_messages(id, out);
+        }
         self.prompt_count += 1;
-        let key = Key::numbered("prompt", self.prompt_count);
         let parts: Vec<ContentPart> = blocks.into_iter().filter_map(prompt_part).collect();
-        out.session(id).prompt_sent(PromptDraft::new(parts).id(&key));
-        Some(key)
+        out.session(id).prompt_sent(PromptDraft::new(parts).id(prompt_key(self.prompt_count)));
+        if !self.has_prompt(id) {
+            let metadata = self.turn_metadata(id);
+            out.session(id).turn_started(None, metadata);
+        }
+        Some(self.prompt_count)
+    }
+
+    /// Whether a prompt of the session is not answered.
+    pub(super) fn has_prompt(&self, id: &str) -> bool {
+        self.host_requests.values().any(|request| request.prompted_session() == Some(id))
+    }
+
+    /// Whether an earlier prompt of the session is not answered, so that the running turn is not that of this prompt.
+    fn has_earlier_prompt(&self, id: &str, number: u64) -> bool {
+        self.host_requests.values().any(|request| match request {
+            HostRequest::Prompt { session, number: Some(other) } => session == id && *other < number,
+            _ => false,
+        })
+    }
+
+    /// Starts the turn of a prompt that has waited for the end of another one.
+    fn start_waiting_turn(&mut self, id: &str, out: &mut Drafts) {
+        if self.has_prompt(id) {
+            let metadata = self.turn_metadata(id);
+            out.session(id).synthetic().turn_started(None, metadata);
+        }
     }
 
     fn observe_host_notification(&mut self, notification: ClientNotification, out: &mut Drafts) {
         match notification {
             ClientNotification::SessionCancel(cancel) => {
                 let id = cancel.session_id.unwrap_or_default();
-                let is_running = self.host_requests.values().any(|request| request.prompted_session() == Some(&id));
-                if is_running && let Some(id) = self.known_id(&id) {
+                if self.has_prompt(&id)
+                    && let Some(id) = self.known_id(&id)
+                {
                     out.session(id).interrupt_requested();
                 }
             }
@@ -198,18 +239,17 @@ impl AcpConverter {
         }
     }
 
-    /// The directory of the request that opens this session, or that may create it.
-    pub(super) fn requested_directory(&self, id: &str) -> Option<String> {
-        let opened = self.host_requests.values().find_map(|request| match request {
-            HostRequest::Open { session, cwd, .. } if session == id => cwd.clone(),
-            _ => None,
-        });
-        opened.or_else(|| {
-            self.host_requests.values().find_map(|request| match request {
-                HostRequest::New { cwd } => cwd.clone(),
-                _ => None,
-            })
-        })
+    /// Directory and MCP servers of the request that opens this session, or that may create it.
+    pub(super) fn requested_session(&self, id: &str) -> (Option<String>, Vec<String>) {
+        let opens = |request: &&HostRequest| matches!(request, HostRequest::Open { session, .. } if session == id);
+        let creates = |request: &&HostRequest| matches!(request, HostRequest::New { .. });
+        let mut requests = self.host_requests.values();
+        match requests.clone().find(opens).or_else(|| requests.find(creates)) {
+            Some(HostRequest::Open { cwd, mcp_servers, .. } | HostRequest::New { cwd, mcp_servers }) => {
+                (cwd.clone(), mcp_servers.clone())
+            }
+            _ => (None, Vec::new()),
+        }
     }
 
     /// The agent responds to a request of the host.
@@ -217,13 +257,13 @@ impl AcpConverter {
         let Some(request) = self.host_requests.remove(id) else {
             return match result {
                 // An error without an id: the agent could not read a line.
-                Err(error) => out.current_session().failed(RpcError::decode(error).into_failure(None).outside_turn()),
+                Err(error) => out.current_session().failed(RpcFailure::decode(error).into_failure(None).outside_turn()),
                 Ok(_) => out.dropped(HOST_RESPONSE),
             };
         };
         match result {
             Ok(result) => self.handle_result(request, result, out),
-            Err(error) => self.handle_error(&request, RpcError::decode(error), out),
+            Err(error) => self.handle_error(&request, RpcFailure::decode(error), out),
         }
     }
 
@@ -233,28 +273,33 @@ impl AcpConverter {
                 out.dropped(HOST_RESPONSE);
                 self.observe_implementation(result, out);
             }
-            HostRequest::New { cwd } => match NewSessionResponse::decode(result) {
+            HostRequest::New { cwd, mcp_servers } => match NewSessionResponse::decode(result) {
                 Ok(decoded) => {
                     let response = decoded.value;
                     let settings = SessionSettings::new(response.modes, response.models, response.config_options);
                     let id = response.session_id.unwrap_or_default();
-                    self.session(&id).usage.start();
+                    let session = self.session(&id);
+                    session.usage.start();
+                    session.mcp_servers = mcp_servers;
                     self.session_opened(&id, cwd, &settings, out);
                     report_losses(ACP, &decoded.losses, out);
                 }
                 Err(error) => unreadable(&error, "session/new", out),
             },
-            HostRequest::Fork { cwd } => match ForkSessionResponse::decode(result) {
+            HostRequest::Fork { cwd, mcp_servers } => match ForkSessionResponse::decode(result) {
                 Ok(decoded) => {
                     let response = decoded.value;
                     let settings = SessionSettings::new(response.modes, None, response.config_options);
-                    self.session_opened(&response.session_id.unwrap_or_default(), cwd, &settings, out);
+                    let id = response.session_id.unwrap_or_default();
+                    self.session(&id).mcp_servers = mcp_servers;
+                    self.session_opened(&id, cwd, &settings, out);
                     report_losses(ACP, &decoded.losses, out);
                 }
                 Err(error) => unreadable(&error, "session/fork", out),
             },
-            HostRequest::Open { session, cwd, has_history } => {
+            HostRequest::Open { session, cwd, mcp_servers, has_history } => {
                 self.history_ended(&session, out);
+                self.session(&session).mcp_servers = mcp_servers;
                 let (settings, losses) = match reopened(result, has_history) {
                     Ok(reopened) => reopened,
                     Err(error) => return unreadable(&error, "session/load", out),
@@ -286,36 +331,51 @@ impl AcpConverter {
             Err(error) => return unreadable(&error, "initialize", out),
         };
         report_losses(ACP, &decoded.losses, out);
+        self.login_methods = decoded.value.login_methods();
         if let Some(info) = decoded.value.agent_info {
+            let known = info.name.as_deref().and_then(AcpProfile::from_implementation);
+            self.profile = known.or_else(|| AcpProfile::from_id(self.agent));
+            self.dialect = self.profile.map(|profile| profile.dialect).unwrap_or_default();
             self.implementation = super::Implementation { name: info.name, version: info.version };
         }
     }
 
-    fn handle_error(&mut self, request: &HostRequest, error: RpcError, out: &mut Drafts) {
+    fn handle_error(&mut self, request: &HostRequest, error: RpcFailure, out: &mut Drafts) {
         match request {
-            HostRequest::Prompt { session, key } => {
-                if key.is_some()
-                    && let Some(id) = self.known_id(session)
-                {
-                    self.finish_runs(id, out);
-                    self.fail_denied_calls(id, out);
-                    let status = if error.is_cancellation() { TurnStatus::Interrupted } else { TurnStatus::Failed };
-                    let usage = self.turn_usage(id, None, None);
-                    let mut drafts = out.session(id);
-                    if status == TurnStatus::Failed {
-                        drafts.failed(error.into_failure(None));
+            HostRequest::Prompt { session, number } => {
+                if let (Some(id), Some(number)) = (self.known_id(session), *number) {
+                    if self.has_earlier_prompt(id, number) {
+                        // The agent does not take a prompt while it works on another one.
+                        let mut drafts = out.session(id);
+                        drafts.prompt_rejected(prompt_key(number));
+                        return drafts.failed(self.failure(error, Some(request.method())).outside_turn());
                     }
-                    let mut end = TurnEnd::with_status(status);
-                    end.usage = usage;
-                    drafts.turn_ended(end);
-                    return self.forget_finished_calls(session);
+                    let is_cancelled = error.is_cancellation();
+                    if !is_cancelled {
+                        self.finish_messages(id, out);
+                    }
+                    let status = if is_cancelled { TurnStatus::Interrupted } else { TurnStatus::Failed };
+                    let failure = (!is_cancelled).then(|| self.failure(error, None));
+                    self.end_turn(id, TurnEnd::with_status(status), failure, (None, None), out);
+                    return;
                 }
             }
             HostRequest::Open { session, .. } => self.history_ended(session, out),
             _ => {}
         }
-        let failure = error.into_failure(Some(request.method())).outside_turn();
+        let failure = self.failure(error, Some(request.method())).outside_turn();
         out.current_session().failed(failure);
+    }
+
+    /// The failure for an error. A missing login says what to do.
+    fn failure(&self, error: RpcFailure, request: Option<&str>) -> Failure {
+        let requires_login = error.requires_login();
+        let mut failure = error.into_failure(request);
+        if requires_login {
+            let descriptor = self.profile.map(|profile| &profile.descriptor);
+            failure.message = format!("{}: {}", failure.message, login_remedy(descriptor, &self.login_methods));
+        }
+        failure
     }
 
     /// A prompt is answered, which ends its turn.
@@ -332,26 +392,53 @@ impl AcpConverter {
             response.map(|response| (response.stop_reason, response.usage, response.meta)).unwrap_or_default();
         // A message of a turn that was cut off is cut off, too.
         if stop_reason != Some(NativeStopReason::Cancelled) {
-            self.finish_runs(id, out);
-        }
-        self.fail_denied_calls(id, out);
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.runs.clear();
+            self.finish_messages(id, out);
         }
         let (status, reason) = turn_end(stop_reason.as_ref());
         if stop_reason == Some(NativeStopReason::MaxTurnRequests) {
-            let reached = "the agent reached its limit of model requests in a turn, or took the turn for a loop";
-            out.session(id).synthetic().failed(Failure::new(ErrorCode::Limit, reached));
+            self.fail_denied_calls(id, out);
+            out.session(id).synthetic().failed(Failure::new(ErrorCode::Limit, LIMIT_REACHED));
         }
-        let mut end = TurnEnd::with_status(status).stop_reason(reason);
-        end.usage = self.turn_usage(id, usage, meta.as_ref());
-        end.native = self.context_window(id);
-        out.session(id).turn_ended(end);
-        self.forget_finished_calls(id);
+        self.end_turn(id, TurnEnd::with_status(status).stop_reason(reason), None, (usage, meta.as_ref()), out);
         if let Some(losses) = losses {
             report_losses(ACP, &losses, out);
         }
     }
+
+    /// Ends the turn of a prompt. The turn of a prompt that has waited starts.
+    fn end_turn(
+        &mut self,
+        id: &str,
+        mut end: TurnEnd,
+        failure: Option<Failure>,
+        (usage, meta): (Option<NativeUsage>, Option<&Json>),
+        out: &mut Drafts,
+    ) {
+        self.settle_all_calls(id, out);
+        self.fail_denied_calls(id, out);
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.messages.clear();
+        }
+        let TurnUsage { usage, native } = self.turn_usage(id, usage, meta);
+        (end.usage, end.native) = (usage, native);
+        let mut drafts = out.session(id);
+        if let Some(failure) = failure {
+            drafts.failed(failure);
+        }
+        drafts.turn_ended(end);
+        self.forget_finished_calls(id);
+        self.start_waiting_turn(id, out);
+    }
+}
+
+/// Key of the n-th prompt.
+fn prompt_key(number: u64) -> Key {
+    Key::numbered("prompt", number)
+}
+
+/// Names of the MCP servers that the host passes on.
+fn server_names(servers: Option<Vec<McpServer>>) -> Vec<String> {
+    servers.into_iter().flatten().filter_map(|server| server.name).collect()
 }
 
 /// The settings of a session that was loaded or resumed. Older agents answer with null.

@@ -1,13 +1,14 @@
 //! Messages: the protocol streams chunks, without a start and an end.
 //!
 //! Consecutive chunks of one kind and one `messageId` are a message. It is over when a chunk of another kind or id
-//! comes, when the agent uses a tool, and when the turn ends.
+//! comes, when the agent uses a tool, and when the turn ends. No payload says that it is over, so its end is synthetic,
+//! with the last chunk as its payload.
 
 use interlingua_native::Json;
 use interlingua_native::acp::ContentBlock;
-use interlingua_schema::{ContentPart, Visibility};
+use interlingua_schema::{ContentPart, RawJson, Visibility};
 
-use super::content::{content_part, parent_call, prompt_part};
+use super::content::{Meta, content_part, prompt_part};
 use super::session::Session;
 use super::{ACP, AcpConverter};
 use crate::{Drafts, Key, MessageDraft, MessageEnd, SessionDrafts, UserMessage};
@@ -27,15 +28,18 @@ pub(super) enum ChunkKind {
 
 /// A message that is streaming.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct OpenMessage {
     kind: ChunkKind,
     message_id: Option<String>,
     key: Key,
     /// Content that is not streamed: all of a user's message, and what is not text of the other messages.
     parts: Vec<ContentPart>,
+    /// Payload of the last chunk.
+    raw: Option<RawJson>,
+    chunks: u64,
 }
 
-impl Run {
+impl OpenMessage {
     fn draft(&self) -> MessageDraft {
         let draft = match self.kind {
             ChunkKind::User => MessageDraft::prompt(),
@@ -62,18 +66,21 @@ impl Run {
         }
     }
 
-    fn finish(mut self, is_main: bool, session: &mut SessionDrafts<'_>) {
+    fn finish(mut self, is_main: bool, mut session: SessionDrafts<'_>) {
         let draft = self.draft();
         let parts = std::mem::take(&mut self.parts);
         if self.kind == ChunkKind::User && is_main {
-            let message = UserMessage::new(parts);
+            // A message in one chunk is what the agent says; otherwise no payload has all of it.
+            let mut session = if self.chunks > 1 { session.synthetic() } else { session };
+            let message = UserMessage::new(parts).raw(self.raw).starts_turn();
             let message = match self.message_id {
                 Some(id) => message.native_id(id),
                 None => message,
             };
             return session.user_message(self.key, message);
         }
-        let end = parts.into_iter().fold(MessageEnd::as_streamed(), MessageEnd::with_part);
+        session = session.synthetic();
+        let end = parts.into_iter().fold(MessageEnd::as_streamed(), MessageEnd::with_part).raw(self.raw);
         session.message_finished(self.key, draft, end);
     }
 }
@@ -88,7 +95,7 @@ impl AcpConverter {
         meta: Option<&Json>,
         out: &mut Drafts,
     ) {
-        let usage = self.observe_chunk_usage(id, meta);
+        let usage = self.observe_chunk_usage(id, meta, out);
         let part = match content {
             Some(ContentBlock::Unknown { tag, .. }) => {
                 return self.drafts(id, out).unparsed(ACP, "unknown content", Some(tag));
@@ -103,23 +110,30 @@ impl AcpConverter {
         if kind == ChunkKind::Agent || kind == ChunkKind::Thought {
             self.fail_denied_calls(id, out);
         }
-        let parent = meta.and_then(parent_call);
-        let mut drafts = self.drafts(id, out).sub_agent_or_main(parent.as_deref());
+        let parent = self.parent_call(id, &mut Meta::read(meta));
+        let _ = self.drafts(id, out);
         let session = self.session(id);
         let message_id = message_id.filter(|id| !id.is_empty());
-        let continues = |run: &Run| run.kind == kind && run.message_id == message_id;
-        if !session.runs.get(&parent).is_some_and(continues) {
-            finish_run(session, parent.as_ref(), &mut drafts);
+        let continues = |message: &OpenMessage| message.kind == kind && message.message_id == message_id;
+        let raw = out.raw();
+        let is_new = !session.messages.get(&parent).is_some_and(continues);
+        if is_new {
+            finish_message(session, id, parent.as_ref(), out);
+        }
+        let mut drafts = out.session(id).sub_agent_or_main(parent.as_ref());
+        if is_new {
             session.message_count += 1;
             let key = Key::numbered("message", session.message_count);
-            let run = Run { kind, message_id, key, parts: Vec::new() };
+            let message = OpenMessage { kind, message_id, key, parts: Vec::new(), raw: None, chunks: 0 };
             if kind != ChunkKind::User {
-                drafts.message_started(&run.key, run.draft());
+                drafts.message_started(&message.key, message.draft());
             }
-            session.runs.insert(parent.clone(), run);
+            session.messages.insert(parent.clone(), message);
         }
-        if let Some(run) = session.runs.get_mut(&parent) {
-            run.push(part, &mut drafts);
+        if let Some(message) = session.messages.get_mut(&parent) {
+            message.push(part, &mut drafts);
+            message.raw = raw;
+            message.chunks += 1;
         }
         if !out.has_input_drafts() {
             out.dropped(if kind == ChunkKind::User { USER_CHUNK } else { EMPTY });
@@ -127,30 +141,35 @@ impl AcpConverter {
     }
 
     /// Finishes all messages of a session.
-    pub(super) fn finish_runs(&mut self, id: &str, out: &mut Drafts) {
+    pub(super) fn finish_messages(&mut self, id: &str, out: &mut Drafts) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        for (parent, run) in std::mem::take(&mut session.runs) {
+        for (parent, message) in std::mem::take(&mut session.messages) {
             let is_main = parent.is_none();
-            run.finish(is_main, &mut out.session(id).sub_agent_or_main(parent));
+            message.finish(is_main, out.session(id).sub_agent_or_main(parent));
         }
     }
-}
 
-impl AcpConverter {
-    /// Finishes the message without an id that the agent was streaming when it went on with a call.
-    pub(super) fn finish_unnamed_run(&mut self, id: &str, call_id: &str, out: &mut Drafts) {
+    /// Finishes the user's message that the agent is repeating.
+    pub(super) fn finish_user_message(&mut self, id: &str, out: &mut Drafts) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let parent = session.tools.get(call_id).and_then(|tool| tool.parent().cloned());
-        if session.runs.get(&parent).is_some_and(|run| run.message_id.is_none()) {
-            let mut drafts = out.session(id).sub_agent_or_main(parent.as_deref());
-            finish_run(session, parent.as_ref(), &mut drafts);
+        if session.messages.get(&None).is_some_and(|message| message.kind == ChunkKind::User) {
+            finish_message(session, id, None, out);
+        }
+    }
+
+    /// Finishes the message without an id that the agent was streaming when it went on with a call.
+    pub(super) fn finish_unnamed_message(&mut self, id: &str, call_id: &str, out: &mut Drafts) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let parent = session.calls.parent(call_id);
+        if session.messages.get(&parent).is_some_and(|message| message.message_id.is_none()) {
+            finish_message(session, id, parent.as_ref(), out);
         }
     }
 }
 
 /// Finishes the message of one sub-agent, or of the main agent.
-pub(super) fn finish_run(session: &mut Session, parent: Option<&String>, drafts: &mut SessionDrafts<'_>) {
-    if let Some(run) = session.runs.remove(&parent.cloned()) {
-        run.finish(parent.is_none(), drafts);
+pub(super) fn finish_message(session: &mut Session, id: &str, parent: Option<&Key>, out: &mut Drafts) {
+    if let Some(message) = session.messages.remove(&parent.cloned()) {
+        message.finish(parent.is_none(), out.session(id).sub_agent_or_main(parent));
     }
 }

@@ -13,7 +13,7 @@ use super::content::{blocks_text, content_part};
 use super::{ACP, AcpConverter};
 use crate::draft::UNCHANGED_PLAN;
 use crate::drop_reason::STATE_ECHO;
-use crate::{Drafts, Key, Note, plan_step};
+use crate::{Drafts, Note, plan_step};
 
 impl AcpConverter {
     /// The plan, as a whole.
@@ -110,7 +110,10 @@ impl AcpConverter {
     /// A sub-agent has a session of its own.
     pub(super) fn handle_sub_agent(&mut self, id: &str, update: SubagentUpdateSessionUpdate, out: &mut Drafts) {
         let child = update.session_id.unwrap_or_default();
-        let call = self.only_open_sub_agent_call(id);
+        let mut calls = self.session(id).calls.open_sub_agent_calls();
+        let call = calls.next().map(|(call_id, tool)| (call_id.to_owned(), tool.key().clone()));
+        let (call_id, call) = call.filter(|_| calls.next().is_none()).unzip();
+        drop(calls);
         // The parent starts first, if it has not started.
         let _ = self.drafts(id, out);
         if !std::mem::replace(&mut self.session(&child).is_announced, true) {
@@ -129,7 +132,7 @@ impl AcpConverter {
             Some(StateUpdate::Unknown2(_) | StateUpdate::Unknown { .. }) | None => TaskState::Started,
         };
         let mut task = Task::new(child, state);
-        task.call_id = call.as_ref().map(Key::to_string);
+        task.call_id = call_id;
         let description = update.title.or(update.description);
         out.session(id).note(Note::task(task, description.as_deref(), call));
     }

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use foldhash::HashMap;
-
 use super::history::Replay;
-use super::messages::Run;
+use super::messages::OpenMessage;
 use super::settings::Settings;
-use super::tools::Tool;
+use super::tools::KnownCalls;
 use super::usage::SessionUsage;
+use crate::Key;
 use crate::draft::LastPlan;
 
 /// State of one session.
@@ -16,14 +15,17 @@ use crate::draft::LastPlan;
 pub(super) struct Session {
     /// Drafts were made for the session.
     pub(super) is_announced: bool,
+    /// What the agent says about the session is in an event.
+    pub(super) is_described: bool,
+    /// Names of the MCP servers that the host passed on.
+    pub(super) mcp_servers: Vec<String>,
     /// The messages that are streaming, by the call that started their sub-agent; `None` for the main agent.
-    pub(super) runs: BTreeMap<Option<String>, Run>,
+    pub(super) messages: BTreeMap<Option<Key>, OpenMessage>,
     /// Number of messages so far, for their keys.
     pub(super) message_count: u64,
-    /// Tool calls by native id. Finished ones stay until the end of the turn, because updates may follow.
-    pub(super) tools: HashMap<String, Tool>,
-    /// Number of tool calls so far: they are settled in the order in which they were mentioned.
-    pub(super) tool_count: u64,
+    pub(super) calls: KnownCalls,
+    /// The calls that started sub-agents, by the agent's ids of the sub-agents.
+    pub(super) sub_agents: BTreeMap<String, Key>,
     pub(super) plan: LastPlan,
     pub(super) settings: Settings,
     pub(super) usage: SessionUsage,
@@ -38,8 +40,9 @@ pub(super) struct Session {
 impl Session {
     /// Forgets what belongs to the process that has exited.
     pub(super) fn reset_process_state(&mut self) {
-        self.runs.clear();
-        self.tools.clear();
+        self.messages.clear();
+        self.calls.reset_process_state();
+        self.sub_agents.clear();
         self.replay = None;
         self.compactions.clear();
         self.status_messages.clear();

@@ -2,19 +2,32 @@
 
 use std::collections::BTreeMap;
 
+use interlingua_agents::{AcpDialect, AcpProfile, PermissionModes};
 use interlingua_native::acp::{SessionConfigOption, SessionConfigOptionCategory, SessionModeState, SessionModelState};
-use interlingua_schema::{NativeMetadata, SessionMetadata};
+use interlingua_schema::{SessionMetadata, TurnMetadata};
 use serde_json::{Map, Value};
 
 use super::AcpConverter;
 use crate::drop_reason::STATE_ECHO;
 use crate::{Drafts, Note, SessionDrafts};
 
+/// Option with the agent's mode in Codex, whose modes are permission modes.
+const COLLABORATION_MODE: &str = "collaboration_mode";
+/// Names of modes that agents use for the permission modes.
+const MODE_NAMES: [(&str, &[&str]); 4] = [
+    ("default", &["default", "ask", "manual"]),
+    ("plan", &["plan", "architect"]),
+    ("acceptEdits", &["acceptedits", "autoedit"]),
+    ("bypass", &["bypass", "bypasspermissions", "yolo", "fullaccess"]),
+];
+
 /// Settings of a session as last reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Settings {
     mode: Option<String>,
     model: Option<String>,
+    /// The model is an option. Then the older state of the models, which may name it differently, does not count.
+    has_model_option: bool,
     /// Name and value of the other options, by id.
     options: BTreeMap<String, (String, String)>,
 }
@@ -66,11 +79,19 @@ fn option_value(option: &SessionConfigOption) -> Option<OptionValue<'_>> {
 
 impl Settings {
     /// Takes over options. `None` for `drafts` does not report what changed.
-    fn update(&mut self, options: &[SessionConfigOption], mut drafts: Option<&mut SessionDrafts<'_>>) {
+    fn update(
+        &mut self,
+        options: &[SessionConfigOption],
+        names: ModeNames,
+        mut drafts: Option<&mut SessionDrafts<'_>>,
+    ) {
         for OptionValue { id, name, category, value } in options.iter().filter_map(option_value) {
             match category {
-                Some(SessionConfigOptionCategory::Mode) => self.set_mode(value, drafts.as_deref_mut()),
-                Some(SessionConfigOptionCategory::Model) => self.set_model(value, drafts.as_deref_mut()),
+                Some(SessionConfigOptionCategory::Mode) => self.set_mode(&value, names, drafts.as_deref_mut()),
+                Some(SessionConfigOptionCategory::Model) => {
+                    self.set_model(value, drafts.as_deref_mut().filter(|_| self.has_model_option));
+                    self.has_model_option = true;
+                }
                 _ => {
                     let before = self.options.insert(id.to_owned(), (name.to_owned(), value.clone()));
                     let before = before.map(|(_, value)| value);
@@ -83,10 +104,11 @@ impl Settings {
         }
     }
 
-    fn set_mode(&mut self, mode: String, drafts: Option<&mut SessionDrafts<'_>>) {
-        let before = self.mode.replace(mode.clone());
-        if let (Some(drafts), true) = (drafts, before.as_ref() != Some(&mode)) {
-            drafts.note(Note::mode_changed(before, mode));
+    fn set_mode(&mut self, mode: &str, names: ModeNames, drafts: Option<&mut SessionDrafts<'_>>) {
+        let before = self.mode.replace(mode.to_owned());
+        if let (Some(drafts), true) = (drafts, before.as_deref() != Some(mode)) {
+            let before = before.map(|before| names.universal(&before).map_or(before, str::to_owned));
+            drafts.note(Note::mode_changed(before, names.universal(mode).unwrap_or(mode)));
         }
     }
 
@@ -101,19 +123,65 @@ impl Settings {
         self.model.as_deref()
     }
 
-    fn describe(&self, metadata: &mut SessionMetadata) {
+    /// The mode as the agent's own mode or as a permission mode, and the agent's own mode of Codex.
+    fn modes(&self, names: ModeNames) -> (Option<String>, Option<String>) {
+        let collaboration = self.options.get(COLLABORATION_MODE).map(|(_, mode)| mode.clone());
+        let Some(mode) = &self.mode else { return (collaboration, None) };
+        match names.universal(mode) {
+            Some(name) => (collaboration, Some(name.to_owned())),
+            None if names.are_permission_modes() => (collaboration, Some(mode.clone())),
+            None => (Some(mode.clone()), None),
+        }
+    }
+
+    fn describe(&self, names: ModeNames, metadata: &mut SessionMetadata) {
         metadata.model.clone_from(&self.model);
-        metadata.agent_mode.clone_from(&self.mode);
+        (metadata.agent_mode, metadata.permission_mode) = self.modes(names);
         let options: Map<String, Value> =
             self.options.iter().map(|(id, (_, value))| (id.clone(), value.as_str().into())).collect();
-        let options =
-            Some(Value::Object(options)).filter(|options| options.as_object().is_some_and(|map| !map.is_empty()));
-        let native = NativeMetadata::new().with("options", options.map(interlingua_schema::MetadataValue::Json));
-        metadata.native = native.non_empty();
+        if !options.is_empty() {
+            let options = interlingua_schema::MetadataValue::Json(Value::Object(options));
+            let native = metadata.native.take().unwrap_or_default().with("options", Some(options));
+            metadata.native = Some(native);
+        }
+    }
+}
+
+/// The names of the modes of an agent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ModeNames {
+    dialect: AcpDialect,
+    profile: Option<&'static AcpProfile>,
+}
+
+impl ModeNames {
+    /// The permission mode that a mode stands for.
+    fn universal(self, mode: &str) -> Option<&'static str> {
+        // The modes of OpenCode are its agents: one of them plans.
+        if self.dialect == AcpDialect::OpenCode {
+            return None;
+        }
+        let known = self.profile.map(|profile| profile.permission_modes);
+        if let Some(modes) = known.filter(|modes| *modes != PermissionModes::default()) {
+            return modes.universal_name(mode);
+        }
+        // A mode may be named by the URL of its definition.
+        let name = mode.rsplit('#').next().unwrap_or(mode);
+        let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+        MODE_NAMES.iter().find(|(_, names)| names.contains(&name.as_str())).map(|(universal, _)| *universal)
+    }
+
+    /// Whether all modes of the agent say what it may do.
+    fn are_permission_modes(self) -> bool {
+        !matches!(self.dialect, AcpDialect::Standard | AcpDialect::OpenCode)
     }
 }
 
 impl AcpConverter {
+    fn mode_names(&self) -> ModeNames {
+        ModeNames { dialect: self.dialect, profile: self.profile }
+    }
+
     /// A session was created, loaded or resumed.
     pub(super) fn session_opened(
         &mut self,
@@ -122,42 +190,55 @@ impl AcpConverter {
         settings: &SessionSettings,
         out: &mut Drafts,
     ) {
+        let names = self.mode_names();
         let mut metadata = self.metadata(cwd);
-        if let Some(name) = &self.implementation.name {
-            let name = NativeMetadata::new().with("implementation", Some(name.clone()));
-            metadata.native = name.non_empty();
-        }
         let session = self.session(id);
+        // If an update came first, the start of the session is in the stream already, and the next turn describes it.
+        session.is_described = !session.is_announced;
         session.is_announced = true;
         let state = &mut session.settings;
         if let Some(mode) = &settings.mode {
-            state.set_mode(mode.clone(), None);
+            state.set_mode(mode, names, None);
         }
         if let Some(model) = &settings.model {
             state.set_model(model.clone(), None);
         }
-        state.update(&settings.options, None);
-        let name = metadata.native.take();
-        state.describe(&mut metadata);
-        metadata.native = match (name, metadata.native.take()) {
-            (Some(name), Some(options)) => Some(name.merge(options)),
-            (name, options) => name.or(options),
-        };
-        // If an update came first, the start of the session is in the stream already.
+        state.update(&settings.options, names, None);
+        state.describe(names, &mut metadata);
         out.session(id).started(metadata);
+    }
+
+    /// What the start of a turn says about the session: the model, and everything that no event says yet.
+    pub(super) fn turn_metadata(&mut self, id: &str) -> TurnMetadata {
+        let names = self.mode_names();
+        let session = self.session(id);
+        let mut metadata = TurnMetadata::default();
+        if !std::mem::replace(&mut session.is_described, true) {
+            let mut described = SessionMetadata::default();
+            session.settings.describe(names, &mut described);
+            metadata = metadata.with_defaults(described);
+        }
+        metadata.model = session.settings.model().map(str::to_owned);
+        metadata
     }
 
     pub(super) fn handle_mode(&mut self, id: &str, mode: Option<String>, out: &mut Drafts) {
         let Some(mode) = mode.filter(|mode| !mode.is_empty()) else { return out.dropped(STATE_ECHO) };
-        self.change_settings(id, out, |settings, drafts| settings.set_mode(mode, drafts));
+        let names = self.mode_names();
+        self.change_settings(id, out, |settings, drafts| settings.set_mode(&mode, names, drafts));
     }
 
     pub(super) fn handle_model(&mut self, id: &str, model: String, out: &mut Drafts) {
-        self.change_settings(id, out, |settings, drafts| settings.set_model(model, drafts));
+        self.change_settings(id, out, |settings, drafts| {
+            if !settings.has_model_option {
+                settings.set_model(model, drafts);
+            }
+        });
     }
 
     pub(super) fn handle_config_options(&mut self, id: &str, options: &[SessionConfigOption], out: &mut Drafts) {
-        self.change_settings(id, out, |settings, drafts| settings.update(options, drafts));
+        let names = self.mode_names();
+        self.change_settings(id, out, |settings, drafts| settings.update(options, names, drafts));
     }
 
     /// Changes the settings of a session. Before its start is reported, a change is part of its description.

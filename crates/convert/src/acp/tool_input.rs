@@ -1,47 +1,69 @@
-//! The typed input of a call, from whatever the agent says about it.
+//! What a call does: its kind, its typed input and its title, from whatever the agent says about it.
 //!
-//! `rawInput` has the arguments under the keys of the agent's own tool. Agents agree on a few spellings of each key. An
-//! agent that sends no `rawInput` still has the kind, the locations, the diffs and a title.
+//! `rawInput` has the arguments under the keys of the agent's own tool. Tools of Claude Code and OpenCode are described as on
+//! their own wires. Other agents agree on a few spellings of each key. An agent that sends no `rawInput` still has the
+//! kind, the locations, the diffs and a title.
 
+mod arguments;
+mod titles;
+
+use interlingua_agents::AcpDialect;
 use interlingua_native::Json;
-use interlingua_native::acp::{ToolCallContent, ToolKind as NativeKind};
-use interlingua_schema::{
-    ChangeKind, CommandInput, FileChange, FileChangeInput, FileReadInput, McpInput, PlanInput, SearchInput,
-    SearchTarget, SubAgentInput, TextEdit, ToolInput, ToolKind, WebInput,
-};
+use interlingua_native::acp::{ContentBlock, ToolCallContent, ToolCallLocation, ToolKind as NativeKind};
+use interlingua_schema::{ChangeKind, FileChange, McpInput, ToolInput, ToolKind};
 use serde_json::{Map, Value};
 
+use super::tool_names::{McpTool, approves_plan, kind_of_name};
 use super::tools::ToolFields;
-use crate::shell::unwrap_shell;
-use crate::{plan_step_from_json, unified_diff};
+use crate::{claude, opencode, unified_diff};
+use arguments::text;
 
-/// Prefix of the name of a tool of an MCP server.
-const MCP_PREFIX: &str = "mcp__";
+/// Title of a call that OpenCode has replaced, because its tool does not exist or its arguments are not valid.
+const INVALID_TITLES: [&str; 2] = [opencode::adapter::INVALID, "Invalid Tool"];
 
-const COMMAND_KEYS: &[&str] = &["command", "cmd", "commandLine"];
-const DIRECTORY_KEYS: &[&str] = &["cwd", "workdir", "directory", "dir_path", "working_directory"];
-const TIMEOUT_KEYS: &[&str] = &["timeout_ms", "timeoutMs"];
-const BACKGROUND_KEYS: &[&str] = &["run_in_background", "is_background", "background"];
-const PATH_KEYS: &[&str] =
-    &["file_path", "filePath", "filepath", "path", "absolute_path", "target_file", "fileName", "notebook_path"];
-const OLD_TEXT_KEYS: &[&str] = &["old_string", "oldString", "old_str", "oldText"];
-const NEW_TEXT_KEYS: &[&str] = &["new_string", "newString", "new_str", "newText"];
-const SOURCE_KEYS: &[&str] = &["source", "from", "old_path", "src"];
-const TARGET_KEYS: &[&str] = &["destination", "to", "new_path", "dst"];
-const QUERY_KEYS: &[&str] = &["pattern", "query", "regex", "search_query", "glob"];
-const PROMPT_KEYS: &[&str] = &["prompt", "task", "message"];
-const AGENT_KEYS: &[&str] = &["subagent_type", "agent_type", "agent", "agent_name"];
-const STEP_KEYS: &[&str] = &["todos", "plan", "steps", "entries"];
-const STEP_TEXT_KEYS: &[&str] = &["content", "step", "description", "title", "text"];
+/// What is known about the tool of a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ToolIdentity<'a> {
+    pub(super) dialect: AcpDialect,
+    pub(super) name: Option<&'a str>,
+    pub(super) mcp: Option<&'a McpTool>,
+    /// The agent sends arguments. If it does not, the title of a command is the command.
+    pub(super) sends_arguments: bool,
+}
+
+/// What a call does.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct CallDescription {
+    pub(super) kind: ToolKind,
+    pub(super) input: Option<ToolInput>,
+    /// One line for a person, if it is not made from the input or the name of the tool.
+    pub(super) title: Option<String>,
+}
+
+impl CallDescription {
+    fn new(kind: ToolKind, input: Option<ToolInput>) -> Self {
+        let kind = input.as_ref().and_then(ToolInput::kind).unwrap_or(kind);
+        Self { kind, input, title: None }
+    }
+}
 
 /// What an agent says about a call.
 #[derive(Debug, Default)]
 pub(super) struct Described {
     kind: Option<NativeKind>,
-    pub(super) title: Option<String>,
+    title: Option<String>,
     arguments: Option<Json>,
-    locations: Vec<String>,
+    locations: Vec<Location>,
     diffs: Vec<Diff>,
+    /// Texts that describe the call, such as the purpose of a command.
+    texts: Vec<String>,
+}
+
+/// A file that a call is about.
+#[derive(Debug)]
+struct Location {
+    path: String,
+    line: Option<u64>,
 }
 
 /// A change of a file, as an agent shows it.
@@ -57,51 +79,69 @@ impl Diff {
     pub(super) fn unified(&self) -> Option<String> {
         unified_diff(&self.path, self.old.as_deref(), Some(&self.new))
     }
+
+    fn change(&self) -> FileChange {
+        let mut change = FileChange::new(self.path.as_str());
+        change.change = self.old.is_none().then_some(ChangeKind::Create);
+        change.diff = self.unified();
+        change
+    }
 }
 
 impl Described {
-    /// Takes over what an update says.
-    pub(super) fn merge(&mut self, fields: &mut ToolFields) {
+    /// Takes over what an update says. `is_output`: the texts in its content are output of the tool.
+    pub(super) fn merge(&mut self, fields: &mut ToolFields, is_output: bool) {
         self.kind = fields.kind.take().or(self.kind.take());
         self.title = fields.title.take().or(self.title.take());
         if let Some(arguments) = fields.raw_input.take() {
             self.arguments = Some(arguments);
         }
-        let locations = fields.locations.take().unwrap_or_default();
-        let paths: Vec<String> = locations.into_iter().filter_map(|location| location.path).collect();
-        if !paths.is_empty() {
-            self.locations = paths;
+        let locations: Vec<Location> = fields.locations.take().into_iter().flatten().filter_map(location).collect();
+        if !locations.is_empty() {
+            self.locations = locations;
         }
         let diffs: Vec<Diff> = fields.content.iter().flatten().filter_map(diff).collect();
         if !diffs.is_empty() {
             self.diffs = diffs;
         }
-    }
-
-    /// Uses the input of a permission request, if the call's own arguments do not have the keys of its kind.
-    pub(super) fn complete_with(&mut self, request_input: Option<Json>, name: Option<&str>) {
-        let Some(input) = request_input else { return };
-        let is_complete = self.has_arguments() && self.input_from_arguments(name).is_some();
-        if !is_complete {
-            let own = self.arguments.replace(input);
-            if self.input_from_arguments(name).is_none() {
-                self.arguments = own.or(self.arguments.take());
-            }
+        let texts: Vec<String> = fields.content.iter().flatten().filter_map(description_text).collect();
+        if !is_output && !texts.is_empty() {
+            self.texts = texts;
         }
     }
 
+    /// Uses the arguments of a permission request, if the call's own do not describe it.
+    pub(super) fn complete_with(&mut self, request: Option<Json>, identity: ToolIdentity<'_>) {
+        let Some(request) = request.filter(has_content) else { return };
+        let own = self.arguments.take();
+        let describes = |arguments: &Json| self.describe_with(Some(arguments), identity).input.is_some();
+        let keeps_own = own.as_ref().is_some_and(|own| has_content(own) && (describes(own) || !describes(&request)));
+        self.arguments = if keeps_own { own } else { Some(request) };
+    }
+
     /// The kind of the tool on the wire.
-    pub(super) fn kind(&self) -> Option<&str> {
-        self.kind.as_ref().map(NativeKind::as_str)
+    pub(super) fn native_kind(&self) -> Option<&NativeKind> {
+        self.kind.as_ref()
     }
 
-    pub(super) fn arguments(&self) -> Option<&Json> {
-        self.arguments.as_ref()
+    /// The arguments. Some agents send them as a text of JSON.
+    pub(super) fn arguments(&self) -> Option<Json> {
+        let arguments = self.arguments.as_ref()?;
+        let inner = arguments.get().starts_with('"').then(|| arguments.decode::<String>().ok()).flatten();
+        let object =
+            inner.filter(|inner| inner.trim_start().starts_with('{')).and_then(|inner| Json::from_text(inner).ok());
+        Some(object.unwrap_or_else(|| arguments.clone()))
     }
 
-    /// Whether the call has arguments: an object or list that is not empty, or another value.
+    /// Whether the call has arguments besides the directory, which OpenCode sends first.
     pub(super) fn has_arguments(&self) -> bool {
-        self.arguments.as_ref().is_some_and(|json| !matches!(json.get().trim(), "{}" | "[]" | "\"\""))
+        match self.arguments.as_ref().map(Json::to_value) {
+            Some(Value::Object(fields)) => fields.keys().any(|key| key != "cwd"),
+            Some(Value::Array(list)) => !list.is_empty(),
+            Some(Value::String(text)) => !text.is_empty(),
+            Some(Value::Null) | None => false,
+            Some(_) => true,
+        }
     }
 
     pub(super) fn diffs(&self) -> &[Diff] {
@@ -110,112 +150,184 @@ impl Described {
 
     /// The path of the file that is read or changed.
     pub(super) fn path(&self) -> Option<String> {
-        let arguments = self.argument_map();
-        text(&arguments, PATH_KEYS).or_else(|| self.locations.first().cloned())
+        text(&argument_map(self.arguments().as_ref()), arguments::PATH_KEYS).or_else(|| self.first_path())
     }
 
-    fn argument_map(&self) -> Map<String, Value> {
-        match self.arguments.as_ref().map(Json::to_value) {
-            Some(Value::Object(arguments)) => arguments,
-            _ => Map::new(),
+    fn first_path(&self) -> Option<String> {
+        self.locations.first().map(|location| location.path.clone())
+    }
+
+    /// The plan that the user is asked to approve; `None` if the call is about something else.
+    pub(super) fn plan_to_approve(&self, name: Option<&str>) -> Option<String> {
+        let plan = text(&argument_map(self.arguments().as_ref()), &["plan"]);
+        let texts = || Some(self.texts.join("\n")).filter(|text| !text.is_empty());
+        if name.is_some_and(approves_plan) {
+            return Some(plan.or_else(texts).or_else(|| self.title.clone()).unwrap_or_default());
         }
+        plan.filter(|_| self.kind == Some(NativeKind::SwitchMode))
     }
 
-    fn input_from_arguments(&self, name: Option<&str>) -> Option<ToolInput> {
-        let arguments = self.argument_map();
-        let without_title = Self { kind: self.kind.clone(), arguments: self.arguments.clone(), ..Self::default() };
-        without_title.typed_input(&arguments, name)
+    /// Whether OpenCode has replaced the call, because its tool does not exist or its arguments are not valid.
+    pub(super) fn is_invalid(&self, dialect: AcpDialect) -> bool {
+        let has_invalid_title = || self.title.as_deref().is_some_and(|title| INVALID_TITLES.contains(&title));
+        let arguments = || argument_map(self.arguments().as_ref());
+        dialect == AcpDialect::OpenCode && has_invalid_title() && arguments().contains_key("error")
     }
 
-    /// The typed input, if what is known has the keys of the kind.
-    pub(super) fn input(&self, name: Option<&str>) -> Option<ToolInput> {
-        self.typed_input(&self.argument_map(), name)
+    /// What the call does.
+    pub(super) fn describe(&self, identity: ToolIdentity<'_>) -> CallDescription {
+        self.describe_with(self.arguments().as_ref(), identity)
     }
 
-    fn typed_input(&self, arguments: &Map<String, Value>, name: Option<&str>) -> Option<ToolInput> {
-        if let Some(input) = mcp(arguments, name).or_else(|| plan(arguments)) {
-            return Some(input);
+    fn describe_with(&self, arguments: Option<&Json>, identity: ToolIdentity<'_>) -> CallDescription {
+        let ToolIdentity { dialect, name, mcp, .. } = identity;
+        if self.is_invalid(dialect) {
+            let kind = name.and_then(opencode::adapter::tool_kind).unwrap_or(ToolKind::Other);
+            return CallDescription { kind, input: None, title: None };
         }
-        match self.kind.as_ref()? {
-            NativeKind::Execute => self.command(arguments),
-            NativeKind::Read => self.file_read(arguments),
-            NativeKind::Edit => self.file_change(arguments),
-            NativeKind::Delete => self.deletion(arguments),
-            NativeKind::Move => self.relocation(arguments),
-            NativeKind::Search => search(arguments, name),
-            NativeKind::Fetch => web(arguments),
-            NativeKind::Think | NativeKind::Other | NativeKind::SwitchMode | NativeKind::Unknown(_) => {
-                sub_agent(arguments)
+        let mut map = argument_map(arguments);
+        if let Some(McpTool { server, tool }) = mcp {
+            let shown = || self.texts.iter().find_map(|text| serde_json::from_str(text).ok());
+            let arguments = Value::Object(if map.is_empty() { shown().unwrap_or_default() } else { map });
+            let input = ToolInput::Mcp(McpInput::new(server.as_str(), tool.as_str(), arguments));
+            return CallDescription::new(ToolKind::Mcp, Some(input));
+        }
+        if let Some(description) = name.and_then(|name| self.describe_known(name, arguments, dialect)) {
+            return description;
+        }
+        let kind = self.universal_kind(name);
+        if map.is_empty() && !identity.sends_arguments {
+            map = titles::arguments_in_texts(&self.texts);
+        }
+        let input = self.input(&map, arguments, &kind, identity);
+        let mut description = CallDescription::new(kind, input);
+        if description.input.is_none() {
+            description.title.clone_from(&self.title);
+        }
+        description
+    }
+
+    /// A call of a tool of Claude Code or OpenCode, as on its own wire.
+    fn describe_known(&self, name: &str, arguments: Option<&Json>, dialect: AcpDialect) -> Option<CallDescription> {
+        let (kind, input, title) = match dialect {
+            AcpDialect::Claude => {
+                let (input, title) = claude::adapter::describe_call(name, arguments);
+                (claude::adapter::tool_kind(name)?, input, title)
+            }
+            AcpDialect::OpenCode => {
+                let kind = opencode::adapter::tool_kind(name)?;
+                (kind, arguments.and_then(|arguments| opencode::adapter::tool_input(name, arguments)), None)
+            }
+            AcpDialect::Standard | AcpDialect::Codex | AcpDialect::Copilot | AcpDialect::Gemini | AcpDialect::Qwen => {
+                return None;
+            }
+        };
+        let input = input.map(|input| self.with_diffs(input));
+        Some(CallDescription { title, ..CallDescription::new(kind, input) })
+    }
+
+    /// The universal kind of the tool, by its kind on the wire, or by its name if that says more.
+    fn universal_kind(&self, name: Option<&str>) -> ToolKind {
+        match &self.kind {
+            Some(NativeKind::Execute) => ToolKind::Command,
+            Some(NativeKind::Read) => ToolKind::FileRead,
+            Some(NativeKind::Edit | NativeKind::Delete | NativeKind::Move) => ToolKind::FileChange,
+            // Gemini CLI counts a web search as a search.
+            Some(NativeKind::Search) => {
+                name.and_then(kind_of_name).filter(|kind| *kind == ToolKind::Web).unwrap_or(ToolKind::Search)
+            }
+            Some(NativeKind::Fetch) => ToolKind::Web,
+            Some(NativeKind::Think | NativeKind::SwitchMode | NativeKind::Other | NativeKind::Unknown(_)) | None => {
+                let of_name = name.and_then(kind_of_name);
+                of_name.or_else(|| self.plan_to_approve(name).map(|_| ToolKind::Plan)).unwrap_or(ToolKind::Other)
             }
         }
     }
 
-    /// An agent that sends no arguments shows the command as the title.
-    fn command(&self, arguments: &Map<String, Value>) -> Option<ToolInput> {
-        let command = words(arguments, COMMAND_KEYS);
-        let title = || self.title.clone().filter(|_| !self.has_arguments());
-        let mut input = CommandInput::new(unwrap_shell(&command.or_else(title)?));
-        input.cwd = text(arguments, DIRECTORY_KEYS);
-        input.timeout_ms = number(arguments, TIMEOUT_KEYS);
-        input.background = BACKGROUND_KEYS.iter().find_map(|key| arguments.get(*key)?.as_bool()).filter(|set| *set);
-        input.description = text(arguments, &["description"]);
-        Some(ToolInput::Command(input))
-    }
-
-    fn file_read(&self, arguments: &Map<String, Value>) -> Option<ToolInput> {
-        let path = text(arguments, PATH_KEYS).or_else(|| self.locations.first().cloned());
-        let mut input = FileReadInput::new(path?);
-        input.offset = number(arguments, &["offset"]);
-        input.limit = number(arguments, &["limit"]);
-        Some(ToolInput::FileRead(input))
-    }
-
-    fn file_change(&self, arguments: &Map<String, Value>) -> Option<ToolInput> {
-        let edit = text(arguments, OLD_TEXT_KEYS).zip(text(arguments, NEW_TEXT_KEYS));
-        let edits = edit.map(|(old, new)| vec![TextEdit::new(old, new)]);
-        if self.diffs.is_empty() {
-            let path = text(arguments, PATH_KEYS).or_else(|| self.locations.first().cloned());
-            let mut change = FileChange::new(path?);
-            change.edits = edits;
-            return Some(ToolInput::FileChange(FileChangeInput::new(vec![change])));
+    /// The typed input, if what is known has the keys of the kind.
+    fn input(
+        &self,
+        map: &Map<String, Value>,
+        json: Option<&Json>,
+        kind: &ToolKind,
+        identity: ToolIdentity<'_>,
+    ) -> Option<ToolInput> {
+        let any_kind = arguments::mcp(map).or_else(|| arguments::plan(map)).or_else(|| arguments::questions(map));
+        if any_kind.is_some() {
+            return any_kind;
         }
-        let mut changes: Vec<FileChange> = self.diffs.iter().map(change).collect();
-        if let [only] = changes.as_mut_slice() {
-            only.edits = edits;
+        match kind {
+            ToolKind::Command => {
+                let of_title =
+                    || titles::command(self.title.as_deref()?, identity.sends_arguments || !map_is_title(map));
+                arguments::command(map, identity.dialect, of_title)
+            }
+            ToolKind::FileRead => arguments::search(map, identity.name, self.title.as_deref()).or_else(|| {
+                arguments::file_read(map, self.first_path(), self.locations.first().and_then(|at| at.line))
+            }),
+            ToolKind::FileChange => match self.kind {
+                Some(NativeKind::Delete) => arguments::deletion(map, self.first_path()),
+                Some(NativeKind::Move) => {
+                    arguments::relocation(map, |index| self.locations.get(index).map(|at| at.path.clone()))
+                }
+                _ => self.file_change(map, json),
+            },
+            ToolKind::Search => arguments::web_action(map)
+                .or_else(|| arguments::search(map, identity.name, self.title.as_deref()))
+                .or_else(|| titles::search(identity.name?, self.title.as_deref()?)),
+            ToolKind::Web => arguments::web_action(map)
+                .or_else(|| arguments::web(map))
+                .or_else(|| titles::web_search(self.title.as_deref()?)),
+            _ => arguments::sub_agent(map),
         }
-        Some(ToolInput::FileChange(FileChangeInput::new(changes)))
     }
 
-    fn deletion(&self, arguments: &Map<String, Value>) -> Option<ToolInput> {
-        let mut change = FileChange::new(text(arguments, PATH_KEYS).or_else(|| self.locations.first().cloned())?);
-        change.change = Some(ChangeKind::Delete);
-        Some(ToolInput::FileChange(FileChangeInput::new(vec![change])))
+    fn file_change(&self, map: &Map<String, Value>, json: Option<&Json>) -> Option<ToolInput> {
+        if !self.diffs.is_empty() {
+            let changes = self.diffs.iter().map(Diff::change).collect();
+            return Some(arguments::with_edits(map, changes));
+        }
+        if let Some(changes) = arguments::patch(map, json) {
+            return Some(changes);
+        }
+        let path = text(map, arguments::PATH_KEYS).or_else(|| self.first_path())?;
+        Some(arguments::with_edits(map, vec![FileChange::new(path)]))
     }
 
-    fn relocation(&self, arguments: &Map<String, Value>) -> Option<ToolInput> {
-        let location = |index: usize| self.locations.get(index).cloned();
-        let mut change = FileChange::new(text(arguments, SOURCE_KEYS).or_else(|| location(0))?);
-        change.to = Some(text(arguments, TARGET_KEYS).or_else(|| location(1))?);
-        change.change = Some(ChangeKind::Move);
-        Some(ToolInput::FileChange(FileChangeInput::new(vec![change])))
+    /// Adds the diffs that the agent shows to the input of a change.
+    fn with_diffs(&self, mut input: ToolInput) -> ToolInput {
+        if let ToolInput::FileChange(changed) = &mut input {
+            for change in changed.changes.iter_mut().filter(|change| change.diff.is_none()) {
+                if let Some(diff) = self.diffs.iter().find(|diff| diff.path == change.path) {
+                    let shown = diff.change();
+                    (change.diff, change.change) = (shown.diff, change.change.take().or(shown.change));
+                }
+            }
+        }
+        input
     }
 }
 
-/// The universal kind of a tool, by its kind on the wire. A tool of an MCP server is known by its name.
-pub(super) fn tool_kind(kind: Option<&str>, name: Option<&str>) -> ToolKind {
-    if name.is_some_and(|name| name.starts_with(MCP_PREFIX)) {
-        return ToolKind::Mcp;
+/// The arguments by name.
+fn argument_map(arguments: Option<&Json>) -> Map<String, Value> {
+    match arguments.map(Json::to_value) {
+        Some(Value::Object(arguments)) => arguments,
+        _ => Map::new(),
     }
-    match kind.map(NativeKind::from) {
-        Some(NativeKind::Execute) => ToolKind::Command,
-        Some(NativeKind::Read) => ToolKind::FileRead,
-        Some(NativeKind::Edit | NativeKind::Delete | NativeKind::Move) => ToolKind::FileChange,
-        Some(NativeKind::Search) => ToolKind::Search,
-        Some(NativeKind::Fetch) => ToolKind::Web,
-        Some(NativeKind::Think | NativeKind::SwitchMode | NativeKind::Other | NativeKind::Unknown(_)) | None => {
-            ToolKind::Other
-        }
-    }
+}
+
+/// Whether nothing but the text around the title describes a command.
+fn map_is_title(map: &Map<String, Value>) -> bool {
+    map.keys().all(|key| matches!(key.as_str(), "cwd" | "description"))
+}
+
+/// Whether arguments say anything.
+fn has_content(arguments: &Json) -> bool {
+    !matches!(arguments.get().trim(), "{}" | "[]" | "\"\"")
+}
+
+fn location(location: ToolCallLocation) -> Option<Location> {
+    Some(Location { path: location.path?, line: location.line.and_then(|line| u64::try_from(line).ok()) })
 }
 
 fn diff(content: &ToolCallContent) -> Option<Diff> {
@@ -223,86 +335,10 @@ fn diff(content: &ToolCallContent) -> Option<Diff> {
     Some(Diff { path: diff.path.clone()?, old: diff.old_text.clone(), new: diff.new_text.clone()? })
 }
 
-fn change(diff: &Diff) -> FileChange {
-    let mut change = FileChange::new(diff.path.as_str());
-    change.change = diff.old.is_none().then_some(ChangeKind::Create);
-    change.diff = diff.unified();
-    change
-}
-
-/// The tool `mcp__<server>__<tool>`, or arguments that name server and tool.
-fn mcp(arguments: &Map<String, Value>, name: Option<&str>) -> Option<ToolInput> {
-    if let Some((server, tool)) = name.and_then(|name| name.strip_prefix(MCP_PREFIX)?.split_once("__")) {
-        return Some(ToolInput::Mcp(McpInput::new(server, tool, Value::Object(arguments.clone()))));
-    }
-    let (server, tool) = text(arguments, &["server"]).zip(text(arguments, &["tool"]))?;
-    let inner = arguments.get("arguments").filter(|inner| !inner.is_null()).cloned();
-    Some(ToolInput::Mcp(McpInput::new(server, tool, inner.unwrap_or_else(|| Value::Object(Map::new())))))
-}
-
-/// A list of steps with a status.
-fn plan(arguments: &Map<String, Value>) -> Option<ToolInput> {
-    let steps = STEP_KEYS.iter().find_map(|key| arguments.get(*key)?.as_array())?;
-    let with_content = |step: &Value| {
-        let fields = step.as_object()?;
-        let content = text(fields, STEP_TEXT_KEYS)?;
-        let status = fields.get("status")?.clone();
-        Some(serde_json::json!({ "content": content, "status": status }))
-    };
-    let steps: Option<Vec<Value>> = steps.iter().map(with_content).collect();
-    let steps = steps?.into_iter().map(plan_step_from_json).collect();
-    Some(ToolInput::Plan(PlanInput::new(steps)))
-}
-
-fn search(arguments: &Map<String, Value>, name: Option<&str>) -> Option<ToolInput> {
-    let mut input = SearchInput::new(text(arguments, QUERY_KEYS)?);
-    let name = name.unwrap_or_default().to_lowercase();
-    input.target = match name.as_str() {
-        name if name.contains("grep") => Some(SearchTarget::Contents),
-        name if name.contains("glob") => Some(SearchTarget::Names),
+pub(super) fn description_text(content: &ToolCallContent) -> Option<String> {
+    let ToolCallContent::Content(content) = content else { return None };
+    match content.content.as_ref()? {
+        ContentBlock::Text(block) => block.text.clone().filter(|text| !text.trim().is_empty()),
         _ => None,
-    };
-    input.path = text(arguments, &["path", "dir_path", "directory"]);
-    input.glob = text(arguments, &["include", "file_pattern", "glob"]).filter(|glob| *glob != input.query);
-    Some(ToolInput::Search(input))
-}
-
-fn web(arguments: &Map<String, Value>) -> Option<ToolInput> {
-    let url = text(arguments, &["url", "uri"]);
-    let input = url.map(WebInput::fetch);
-    input.or_else(|| text(arguments, &["query", "search_query"]).map(WebInput::search)).map(ToolInput::Web)
-}
-
-/// A task, if the arguments have a prompt and say for whom.
-fn sub_agent(arguments: &Map<String, Value>) -> Option<ToolInput> {
-    let agent = text(arguments, AGENT_KEYS);
-    let description = text(arguments, &["description"]);
-    if agent.is_none() && description.is_none() {
-        return None;
     }
-    let mut input = SubAgentInput::new(text(arguments, PROMPT_KEYS)?);
-    input.description = description;
-    input.agent = agent;
-    Some(ToolInput::SubAgent(input))
-}
-
-/// The first of these arguments that is a string.
-fn text(arguments: &Map<String, Value>, keys: &[&str]) -> Option<String> {
-    keys.iter().find_map(|key| arguments.get(*key)?.as_str()).map(str::to_owned)
-}
-
-fn number(arguments: &Map<String, Value>, keys: &[&str]) -> Option<u64> {
-    keys.iter().find_map(|key| arguments.get(*key)?.as_u64())
-}
-
-/// The first of these arguments that is a string, or a list of words.
-fn words(arguments: &Map<String, Value>, keys: &[&str]) -> Option<String> {
-    keys.iter().find_map(|key| match arguments.get(*key)? {
-        Value::String(text) => Some(text.clone()),
-        Value::Array(words) => {
-            let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
-            shlex::try_join(words?).ok()
-        }
-        _ => None,
-    })
 }

@@ -3,6 +3,9 @@
 //! The first mention of a call may be a `tool_call`, an update or a permission request. A call is *settled*, which means
 //! that its arguments are final, when the agent runs it, asks for a permission, or goes on with something else.
 
+mod known_calls;
+
+use interlingua_agents::AcpDialect;
 use interlingua_native::Json;
 use interlingua_native::acp::{
     SessionUpdate, ToolCallContent, ToolCallLocation, ToolCallSessionUpdate, ToolCallStatus, ToolCallUpdate,
@@ -11,16 +14,22 @@ use interlingua_native::acp::{
 use interlingua_schema::ToolKind;
 
 use super::content::Meta;
-use super::messages::finish_run;
-use super::tool_input::{self, Described};
-use super::tool_output::{self, Progress};
+use super::messages::finish_message;
+use super::tool_input::{self, CallDescription, Described, ToolIdentity};
+use super::tool_names::{McpTool, mcp_tool, tool_name};
+use super::tool_output::{self, FinishedCall, Progress};
 use super::{ACP, AcpConverter};
-use crate::{Drafts, Key, SessionDrafts, ToolCall, ToolResult};
+use crate::{Drafts, Key, Note, SessionDrafts, ToolCall};
+pub(super) use known_calls::KnownCalls;
 
-/// Drop reason for an update that adds nothing to a call.
-const NO_NEWS: &str = "an update without news";
+/// Drop reason for an update that changes nothing that a client sees: only `_meta`, a title or locations.
+const NO_CHANGE: &str = "an update that changes nothing";
 /// Drop reason for an update of a call that has its result.
 const FINISHED: &str = "an update of a finished call";
+/// Drop reason for what a sub-agent does, which its own calls report.
+const SUB_AGENT_PROGRESS: &str = "the progress of a sub-agent";
+/// Drop reason for the failure of a call that the model writes anew, which follows under the same id.
+const DISCARDED: &str = "a call that the model writes anew";
 /// Name of a tool if the agent sends neither its name nor its kind.
 const UNNAMED: &str = "tool";
 
@@ -72,6 +81,24 @@ impl ToolFields {
     pub(super) fn requested(call: ToolCallUpdate) -> Self {
         tool_fields!(call, false)
     }
+
+    /// The texts of the content.
+    pub(super) fn texts(&self) -> Vec<String> {
+        self.content.iter().flatten().filter_map(tool_input::description_text).collect()
+    }
+
+    /// Whether the update ends the call.
+    fn ends_call(&self) -> bool {
+        matches!(self.status, Some(ToolCallStatus::Completed | ToolCallStatus::Failed))
+    }
+
+    /// A content of a type that the schema does not list.
+    fn unknown_content(&self) -> Option<String> {
+        self.content.iter().flatten().find_map(|content| match content {
+            ToolCallContent::Unknown { tag, .. } => Some(tag.clone()),
+            _ => None,
+        })
+    }
 }
 
 fn has_value(json: &Json) -> bool {
@@ -80,7 +107,7 @@ fn has_value(json: &Json) -> bool {
 
 /// How far a call is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     /// Its arguments may still change.
     #[default]
     Open,
@@ -91,62 +118,109 @@ enum Phase {
 }
 
 /// A tool call.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Tool {
     /// Order in which the calls were mentioned.
     order: u64,
-    key: Option<Key>,
-    parent: Option<String>,
+    key: Key,
+    parent: Option<Key>,
     phase: Phase,
+    dialect: AcpDialect,
+    sends_arguments: bool,
     name: Option<String>,
+    mcp: Option<McpTool>,
     pub(super) described: Described,
-    pub(super) progress: Progress,
+    progress: Progress,
     /// The user denied the permission of the call.
-    pub(super) is_denied: bool,
+    is_denied: bool,
+    /// Its failure was inferred from a denial. The agent may still report the result.
+    is_inferred: bool,
 }
 
 impl Tool {
-    fn key(&self, id: &str) -> Key {
-        self.key.clone().unwrap_or_else(|| Key::from(id))
+    fn new(order: u64, key: Key, parent: Option<Key>, dialect: AcpDialect) -> Self {
+        Self {
+            order,
+            key,
+            parent,
+            phase: Phase::Open,
+            dialect,
+            sends_arguments: false,
+            name: None,
+            mcp: None,
+            described: Described::default(),
+            progress: Progress::default(),
+            is_denied: false,
+            is_inferred: false,
+        }
     }
 
     /// The call that started the sub-agent that makes this call.
-    pub(super) fn parent(&self) -> Option<&String> {
+    pub(super) fn parent(&self) -> Option<&Key> {
         self.parent.as_ref()
     }
 
-    fn merge(&mut self, fields: &mut ToolFields) {
-        self.name = fields.name.take().or_else(|| fields.meta.claude_code.tool_name.take()).or(self.name.take());
-        self.described.merge(fields);
+    pub(super) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    pub(super) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.phase == Phase::Finished
+    }
+
+    fn merge(&mut self, fields: &mut ToolFields, is_first: bool, servers: &[String], sends_arguments: bool) {
+        if fields.meta.claude_code.tool_name.is_some() {
+            self.dialect = AcpDialect::Claude;
+        }
+        self.sends_arguments = sends_arguments;
+        self.name = tool_name(self.dialect, fields, is_first).or(self.name.take());
+        self.mcp = mcp_tool(self.name.as_deref(), fields.title.as_deref(), servers).or(self.mcp.take());
+        self.described.merge(fields, self.phase != Phase::Open);
+    }
+
+    fn identity(&self) -> ToolIdentity<'_> {
+        let (name, mcp) = (self.name.as_deref(), self.mcp.as_ref());
+        ToolIdentity { dialect: self.dialect, name, mcp, sends_arguments: self.sends_arguments }
+    }
+
+    pub(super) fn describe(&self) -> CallDescription {
+        self.described.describe(self.identity())
+    }
+
+    /// Why the agent asks for a permission: the texts of the request that the arguments do not repeat.
+    pub(super) fn reason(&self, texts: Vec<String>) -> Option<String> {
+        let arguments = self.described.arguments();
+        let is_repeated = |text: &String| {
+            let quoted = serde_json::Value::from(text.as_str()).to_string();
+            arguments.as_ref().is_some_and(|arguments| arguments.get().contains(quoted.trim_matches('"')))
+        };
+        // The texts of an agent that sends no arguments stand for them.
+        let texts: Vec<String> = texts.into_iter().filter(|text| self.sends_arguments && !is_repeated(text)).collect();
+        (!texts.is_empty()).then(|| texts.join("\n"))
     }
 
     /// The call as it is known. Until its arguments are final, its title may be that of the tool.
     fn call(&self, id: &str, is_final: bool) -> ToolCall {
-        let kind = self.described.kind();
-        let name = self.name.as_deref().or(kind).unwrap_or(UNNAMED);
-        let input = self.described.input(self.name.as_deref());
-        let tool_kind = tool_input::tool_kind(kind, self.name.as_deref());
-        let mut call = ToolCall::new(id, name)
-            .kind(tool_kind)
-            .json_arguments(self.described.arguments())
-            .native_id(id)
-            .input(input.clone());
-        if let (None, Some(title), true) = (input, &self.described.title, is_final) {
-            call = call.title(title.as_str());
+        let CallDescription { kind, input, title } = self.describe();
+        let native_kind = self.described.native_kind().map(NativeKind::as_str);
+        let name = self.name.as_deref().or(native_kind).unwrap_or(UNNAMED);
+        let arguments = self.described.arguments();
+        let call = ToolCall::new(id, name).kind(kind).json_arguments(arguments.as_ref()).native_id(id).input(input);
+        match title.filter(|_| is_final) {
+            Some(title) => call.title(title),
+            None => call,
         }
-        call
-    }
-
-    /// Whether the arguments are known as far as the agent ever sends them.
-    fn has_arguments(&self) -> bool {
-        self.described.has_arguments()
     }
 
     /// Reports the final arguments.
     fn settle(&mut self, id: &str, drafts: &mut SessionDrafts<'_>) {
         if self.phase == Phase::Open {
             self.phase = Phase::Settled;
-            drafts.tool_called(self.key(id), self.call(id, true));
+            drafts.tool_called(&self.key, self.call(id, true));
         }
     }
 }
@@ -155,110 +229,135 @@ impl AcpConverter {
     /// A call is created or changes.
     pub(super) fn handle_tool(&mut self, id: &str, mut fields: ToolFields, out: &mut Drafts) {
         let call_id = std::mem::take(&mut fields.id);
-        let unknown = fields.content.iter().flatten().find_map(|content| match content {
-            ToolCallContent::Unknown { tag, .. } => Some(tag.clone()),
-            _ => None,
-        });
-        if let Some(tag) = unknown {
+        if let Some(tag) = fields.unknown_content() {
             self.drafts(id, out).unparsed(ACP, "unknown content", Some(tag));
         }
         if fields.creates {
             self.fail_denied_calls(id, out);
         }
-        self.finish_unnamed_run(id, &call_id, out);
-        self.mention_call(id, &call_id, &mut fields, out);
+        if fields.meta.is_sub_agent_progress {
+            return out.dropped(SUB_AGENT_PROGRESS);
+        }
+        if fields.meta.is_discarded {
+            return out.dropped(DISCARDED);
+        }
+        self.finish_unnamed_message(id, &call_id, out);
+        // A status of a later version is reported, so the update is not dropped.
+        let has_unknown_status = matches!(fields.status, Some(ToolCallStatus::Unknown(_)));
+        let is_new_call = fields.creates;
+        if !is_new_call && self.session(id).calls.is_past(&call_id) {
+            return self.handle_update_of_past_call(id, &call_id, fields, out);
+        }
+        self.mention_call(id, &call_id, &mut fields, is_new_call, out);
         let terminal = fields.content.as_deref().and_then(tool_output::terminal_id).map(str::to_owned);
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(tool) = session.tools.get_mut(&call_id) else { return };
-        // A status of a later version is reported, so the update is not dropped.
-        let is_odd = matches!(fields.status, Some(ToolCallStatus::Unknown(_)));
-        if tool.phase == Phase::Finished {
-            if !is_odd {
+        if fields.ends_call() {
+            // What the sub-agent of the call has said is complete, too.
+            let key = session.calls.key(&call_id);
+            finish_message(session, id, Some(&key), out);
+        }
+        let Some(tool) = session.calls.get_mut(&call_id) else { return };
+        let mut drafts = out.session(id).sub_agent_or_main(tool.parent.as_ref());
+        if tool.is_finished() && !tool.is_inferred {
+            tool.report_late_text(fields, &mut drafts);
+            if !has_unknown_status && !out.has_input_drafts() {
                 out.dropped(FINISHED);
             }
             return;
         }
-        let mut drafts = out.session(id).sub_agent_or_main(tool.parent.as_deref());
-        let is_open = tool.phase == Phase::Open;
-        let (is_running, is_done, failed) = match &fields.status {
-            Some(ToolCallStatus::InProgress) => (true, false, false),
-            Some(ToolCallStatus::Completed) => (true, true, false),
-            Some(ToolCallStatus::Failed) => (true, true, true),
-            Some(ToolCallStatus::Pending | ToolCallStatus::Unknown(_)) | None => (false, false, false),
-        };
-        tool.progress.observe(&mut fields, !is_open || is_done, terminal);
-        if is_running {
-            tool.settle(&call_id, &mut drafts);
+        let (is_done, failed) = (fields.ends_call(), fields.status == Some(ToolCallStatus::Failed));
+        let is_output = tool.phase != Phase::Open || is_done;
+        tool.progress.observe_raw(fields.raw_output.take(), &mut fields.meta, terminal);
+        if let Some(content) = fields.content.take().filter(|_| is_output) {
+            tool.progress.observe_content(content);
         }
-        if let Some(delta) = tool.progress.take_delta() {
+        if is_done || fields.status == Some(ToolCallStatus::InProgress) {
             tool.settle(&call_id, &mut drafts);
-            drafts.tool_output(tool.key(&call_id), delta);
         }
         if is_done {
-            tool.phase = Phase::Finished;
             let terminal = tool.progress.terminal().and_then(|id| self.terminals.get(id));
-            let result = tool.progress.result(failed, &tool.described, terminal);
-            drafts.tool_finished(tool.key(&call_id), result);
+            let (kind, name) = (tool.describe().kind, tool.name.as_deref());
+            let (dialect, described) = (tool.dialect, &tool.described);
+            let call = FinishedCall { dialect, name, kind: &kind, described, terminal, failed };
+            let result = tool.progress.result(call);
+            (tool.phase, tool.is_inferred) = (Phase::Finished, false);
+            drafts.tool_finished(&tool.key, result);
+        } else if let Some(delta) = tool.progress.take_delta() {
+            tool.settle(&call_id, &mut drafts);
+            drafts.tool_output(&tool.key, delta);
         }
-        if !is_odd && !out.has_input_drafts() {
-            out.dropped(NO_NEWS);
+        if !has_unknown_status && !out.has_input_drafts() {
+            out.dropped(NO_CHANGE);
         }
+    }
+
+    /// A call that was finished in an earlier turn has its result.
+    fn handle_update_of_past_call(&mut self, id: &str, call_id: &str, mut fields: ToolFields, out: &mut Drafts) {
+        let failed = fields.status == Some(ToolCallStatus::Failed);
+        let ends_call = fields.ends_call();
+        let late = self.session(id).calls.take_inferred(call_id).filter(|_| ends_call);
+        let Some((key, parent)) = late else { return out.dropped(FINISHED) };
+        let mut progress = Progress::default();
+        progress.observe_raw(fields.raw_output.take(), &mut fields.meta, None);
+        progress.observe_content(fields.content.take().unwrap_or_default());
+        let (kind, described) = (ToolKind::Other, Described::default());
+        let dialect = AcpDialect::Standard;
+        let call = FinishedCall { dialect, name: None, kind: &kind, described: &described, terminal: None, failed };
+        out.session(id).sub_agent_or_main(parent).tool_finished(key, progress.result(call));
     }
 
     /// Adds a call that is mentioned for the first time, and takes over what the update says about it.
-    fn mention_call(&mut self, id: &str, call_id: &str, fields: &mut ToolFields, out: &mut Drafts) {
-        let mut drafts = self.drafts(id, out);
+    fn mention_call(&mut self, id: &str, call_id: &str, fields: &mut ToolFields, is_new_call: bool, out: &mut Drafts) {
+        // Announces the session, if this is the first that is heard of it.
+        let _ = self.drafts(id, out);
+        self.sends_arguments |= fields.raw_input.is_some();
+        let (dialect, sends_arguments) = (self.dialect, self.sends_arguments);
+        let parent = self.parent_call(id, &mut fields.meta);
         let session = self.session(id);
-        let known = session.tools.get(call_id).map(|tool| (tool.phase, tool.order));
         // An agent may use an id again for another call.
-        let is_new = match known {
-            None => true,
-            Some((phase, _)) => phase == Phase::Finished && fields.creates,
-        };
-        if !is_new {
-            if let Some(tool) = session.tools.get_mut(call_id).filter(|tool| tool.phase != Phase::Finished) {
-                tool.merge(fields);
+        let known = session.calls.get(call_id).filter(|tool| !(is_new_call && tool.is_finished()));
+        if known.is_some() {
+            let servers = std::mem::take(&mut session.mcp_servers);
+            if let Some(tool) = session.calls.get_mut(call_id).filter(|tool| !tool.is_finished()) {
+                tool.merge(fields, false, &servers, sends_arguments);
             }
+            session.mcp_servers = servers;
             return;
         }
-        let parent = fields.meta.claude_code.parent_tool_use_id.take();
-        session.tool_count += 1;
-        let order = session.tool_count;
-        let key = known.map(|_| Key::numbered(call_id, order));
-        let mut tool = Tool { order, key, parent, ..Tool::default() };
-        tool.merge(fields);
-        drafts = drafts.sub_agent_or_main(tool.parent.as_deref());
-        finish_run(session, tool.parent.as_ref(), &mut drafts);
-        drafts.tool_started(tool.key(call_id), tool.call(call_id, false));
-        session.tools.insert(call_id.to_owned(), tool);
+        let (order, key) = session.calls.next_key(call_id);
+        let mut tool = Tool::new(order, key, parent, dialect);
+        call_id.clone_into(&mut fields.id);
+        tool.merge(fields, true, &session.mcp_servers, sends_arguments);
+        finish_message(session, id, tool.parent.as_ref(), out);
+        let mut drafts = out.session(id).sub_agent_or_main(tool.parent.as_ref());
+        drafts.tool_started(&tool.key, tool.call(call_id, false));
+        session.calls.insert(call_id, tool);
     }
 
-    /// A permission request mentions a call, and settles it. Returns the call that started its sub-agent.
-    pub(super) fn mention_requested_call(
-        &mut self,
-        id: &str,
-        mut fields: ToolFields,
-        out: &mut Drafts,
-    ) -> Option<String> {
+    /// A permission request mentions a call, and settles it.
+    pub(super) fn mention_requested_call(&mut self, id: &str, mut fields: ToolFields, out: &mut Drafts) {
         let call_id = std::mem::take(&mut fields.id);
         // The input of a request is a description for a person. It counts if the call itself has none.
         let request_input = fields.raw_input.take();
-        let is_new = !self.session(id).tools.contains_key(&call_id);
-        if !is_new {
+        let calls = &self.session(id).calls;
+        // An agent asks for a call that has not run, so this is another call with the id of a finished one.
+        let is_new_call = calls.is_past(&call_id) || calls.get(&call_id).is_some_and(Tool::is_finished);
+        if calls.get(&call_id).is_some() && !is_new_call {
             // So is its title, and its kind and status are those of the call.
             (fields.title, fields.name, fields.status) = (None, None, None);
         }
-        self.mention_call(id, &call_id, &mut fields, out);
-        let session = self.sessions.get_mut(id)?;
-        let tool = session.tools.get_mut(&call_id)?;
-        let parent = tool.parent.clone();
-        let mut drafts = out.session(id).sub_agent_or_main(parent.as_deref());
+        self.sends_arguments |= request_input.is_some();
+        self.mention_call(id, &call_id, &mut fields, is_new_call, out);
+        let sends_arguments = self.sends_arguments;
+        let Some(tool) = self.sessions.get_mut(id).and_then(|session| session.calls.get_mut(&call_id)) else { return };
+        tool.sends_arguments = sends_arguments;
+        let mut drafts = out.session(id).sub_agent_or_main(tool.parent.as_ref());
         if tool.phase == Phase::Open {
-            let name = tool.name.clone();
-            tool.described.complete_with(request_input, name.as_deref());
+            let (name, mcp) = (tool.name.as_deref(), tool.mcp.as_ref());
+            let identity = ToolIdentity { dialect: tool.dialect, name, mcp, sends_arguments };
+            tool.described.complete_with(request_input, identity);
             tool.settle(&call_id, &mut drafts);
         }
-        parent
     }
 
     /// Settles the open calls of a session whose arguments have come, because the agent goes on with `update`.
@@ -269,63 +368,78 @@ impl AcpConverter {
             SessionUpdate::Unknown { .. } => return,
             _ => None,
         };
+        self.settle_all_but(id, current, out);
+    }
+
+    /// Settles the calls of a turn that ends whose arguments have come.
+    pub(super) fn settle_all_calls(&mut self, id: &str, out: &mut Drafts) {
+        self.settle_all_but(id, None, out);
+    }
+
+    fn settle_all_but(&mut self, id: &str, current: Option<&str>, out: &mut Drafts) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let is_due = |(call_id, tool): &(&String, &Tool)| {
-            tool.phase == Phase::Open && tool.has_arguments() && current != Some(call_id.as_str())
+        let is_due = |call_id: &str, tool: &Tool| {
+            tool.phase == Phase::Open && tool.described.has_arguments() && current != Some(call_id)
         };
-        let mut due: Vec<(u64, String)> =
-            session.tools.iter().filter(is_due).map(|(call_id, tool)| (tool.order, call_id.clone())).collect();
-        due.sort_unstable();
-        for (_, call_id) in due {
-            if let Some(tool) = session.tools.get_mut(&call_id) {
-                let mut drafts = out.session(id).sub_agent_or_main(tool.parent.as_deref()).synthetic();
-                tool.settle(&call_id, &mut drafts);
-            }
+        for (call_id, tool) in session.calls.select_mut(is_due) {
+            let mut drafts = out.session(id).sub_agent_or_main(tool.parent.as_ref()).synthetic();
+            tool.settle(call_id, &mut drafts);
         }
     }
 
     /// Notes that the user denied the permission for a call.
     pub(super) fn call_denied(&mut self, id: &str, call_id: &str) {
-        let session = self.sessions.get_mut(id);
-        if let Some(tool) = session.and_then(|session| session.tools.get_mut(call_id)) {
-            tool.is_denied = tool.phase != Phase::Finished;
+        let tool = self.sessions.get_mut(id).and_then(|session| session.calls.get_mut(call_id));
+        if let Some(tool) = tool {
+            tool.is_denied = !tool.is_finished();
         }
     }
 
-    /// Fails the denied calls for which the agent has sent no result, because it goes on without one.
+    /// Fails the denied calls for which the agent has sent no result, because it goes on without one. A result that comes
+    /// later is a late one.
     pub(super) fn fail_denied_calls(&mut self, id: &str, out: &mut Drafts) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let is_due = |(_, tool): &(&String, &Tool)| tool.is_denied && tool.phase != Phase::Finished;
-        let mut due: Vec<(u64, String)> =
-            session.tools.iter().filter(is_due).map(|(call_id, tool)| (tool.order, call_id.clone())).collect();
-        due.sort_unstable();
-        for (_, call_id) in due {
-            if let Some(tool) = session.tools.get_mut(&call_id) {
-                tool.phase = Phase::Finished;
-                let mut drafts = out.session(id).sub_agent_or_main(tool.parent.as_deref()).synthetic();
-                drafts.tool_finished(tool.key(&call_id), ToolResult::failed(""));
-            }
+        for (_, tool) in session.calls.select_mut(|_, tool| tool.is_denied && !tool.is_finished()) {
+            (tool.phase, tool.is_inferred) = (Phase::Finished, true);
+            out.session(id).sub_agent_or_main(tool.parent.as_ref()).synthetic().tool_abandoned(&tool.key);
         }
     }
 
     /// Forgets the finished calls of a session whose turn has ended.
     pub(super) fn forget_finished_calls(&mut self, id: &str) {
         if let Some(session) = self.sessions.get_mut(id) {
-            session.tools.retain(|_, tool| tool.phase != Phase::Finished);
+            session.calls.forget_finished();
         }
     }
 
-    /// The only open call of a session that starts a sub-agent.
-    pub(super) fn only_open_sub_agent_call(&self, id: &str) -> Option<Key> {
-        let session = self.sessions.get(id)?;
-        let starts_sub_agent = |(_, tool): &(&String, &Tool)| {
-            let kind = tool_input::tool_kind(tool.described.kind(), tool.name.as_deref());
-            let input = tool.described.input(tool.name.as_deref());
-            tool.phase != Phase::Finished
-                && input.as_ref().and_then(interlingua_schema::ToolInput::kind).unwrap_or(kind) == ToolKind::SubAgent
-        };
-        let mut calls = session.tools.iter().filter(starts_sub_agent);
-        let (call_id, tool) = calls.next()?;
-        calls.next().is_none().then(|| tool.key(call_id))
+    /// The call that started the sub-agent that an update is about, if the update says so.
+    pub(super) fn parent_call(&mut self, id: &str, meta: &mut Meta) -> Option<Key> {
+        let session = self.session(id);
+        if let Some(call) = meta.take_parent_call() {
+            return Some(session.calls.key(&call));
+        }
+        let agent = meta.copilot.agent_id.take()?;
+        if let Some(call) = session.sub_agents.get(&agent) {
+            return Some(call.clone());
+        }
+        // The agent has an id of its own: the only call of a sub-agent that no other agent belongs to has started it.
+        let is_taken = |key: &Key| session.sub_agents.values().any(|known| known == key);
+        let mut free = session.calls.open_sub_agent_calls().map(|(_, tool)| tool.key()).filter(|key| !is_taken(key));
+        let call = free.next().filter(|_| free.next().is_none())?.clone();
+        session.sub_agents.insert(agent, call.clone());
+        Some(call)
+    }
+}
+
+impl Tool {
+    /// Reports a text that comes after the result and differs from it.
+    fn report_late_text(&mut self, mut fields: ToolFields, drafts: &mut SessionDrafts<'_>) {
+        let before = self.progress.content_text().map(str::to_owned);
+        let Some(content) = fields.content.take() else { return };
+        self.progress.observe_content(content);
+        let text = self.progress.content_text().filter(|text| before.as_deref() != Some(*text));
+        if let Some(text) = text.map(str::to_owned) {
+            drafts.note(Note::late_result(text).with_call(&self.key));
+        }
     }
 }

@@ -28,6 +28,11 @@ pub(super) fn strip_error_tags(text: &str) -> &str {
     inner("tool_use_error").or_else(|| inner("error")).unwrap_or(text)
 }
 
+/// Whether a text block of a result tells the model where the image before it is stored.
+pub(super) fn is_image_note(text: &str) -> bool {
+    text.starts_with("[Image: source: ") && text.ends_with(']')
+}
+
 /// Splits the line with the exit code of a failed command from the rest. Returns the code and the rest.
 pub(super) fn split_exit_code(text: &str) -> (Option<i32>, &str) {
     let (line, rest) = text.split_once('\n').unwrap_or((text, ""));
@@ -242,6 +247,12 @@ mod tests {
             "Command was aborted before completion"
         );
         assert_eq!(strip_error_tags("a <error> b"), "a <error> b");
+    }
+
+    #[test]
+    fn the_place_of_an_image_is_a_note_to_the_model() {
+        assert!(is_image_note("[Image: source: /home/agent/tool-results/a.png]"));
+        assert!(!is_image_note("[Image: source: a] and more"));
     }
 
     #[test]

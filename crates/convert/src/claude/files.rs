@@ -72,6 +72,12 @@ pub(super) fn text_content(record: &Json) -> Option<String> {
     read.file.filter(|_| read.r#type == "text")?.content
 }
 
+/// Whether a record has the file that was read, or the text before and after a change.
+#[cfg(feature = "acp")]
+pub(super) fn has_file(record: &Json) -> bool {
+    record.decode::<FileRecord>().is_ok_and(|record| record.file_path.is_some() || record.file.is_some())
+}
+
 /// The `file_ref` part of a file tool that succeeded.
 pub(super) fn file_ref(call: &OpenCall, record: Option<&Json>) -> Option<ContentPart> {
     if !matches!(call.kind, ToolKind::FileChange | ToolKind::FileRead) {

@@ -201,7 +201,9 @@ fn split_content(content: ToolResultBlockParamContent) -> (String, Vec<ContentPa
     let mut parts = Vec::new();
     for block in blocks {
         match block {
-            ToolResultBlockParamContentListItem::Text(block) => texts.push(block.text.unwrap_or_default()),
+            ToolResultBlockParamContentListItem::Text(block) => {
+                texts.extend(block.text.filter(|text| !clean::is_image_note(text)));
+            }
             ToolResultBlockParamContentListItem::Image(block) => parts.push(content::image(block)),
             ToolResultBlockParamContentListItem::SearchResult(block) => texts.push(content::search_result(block)),
             ToolResultBlockParamContentListItem::Document(block) => match content::document(block) {

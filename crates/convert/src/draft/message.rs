@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use interlingua_schema::{ContentPart, NativeItemId, Role, Visibility};
+use interlingua_schema::{ContentPart, NativeItemId, RawJson, Role, Visibility};
 
 use crate::Key;
 
@@ -120,6 +120,7 @@ pub struct MessageEnd {
     pub(crate) text: Option<String>,
     pub(crate) parts: Vec<ContentPart>,
     pub(crate) failed: bool,
+    pub(crate) raw: Option<RawJson>,
 }
 
 impl MessageEnd {
@@ -139,6 +140,14 @@ impl MessageEnd {
     #[must_use]
     pub fn with_part(mut self, part: ContentPart) -> Self {
         self.parts.push(part);
+        self
+    }
+
+    /// Sets the payload with the end of the text, from [`Drafts::raw`](crate::Drafts::raw), if that is not the payload that
+    /// is being converted.
+    #[must_use]
+    pub fn raw(mut self, raw: Option<RawJson>) -> Self {
+        self.raw = raw;
         self
     }
 

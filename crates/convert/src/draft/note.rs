@@ -53,6 +53,13 @@ impl Note {
         Self::plain(StatusLabel::Notice, detail)
     }
 
+    /// Output of a call that has its result already.
+    #[must_use]
+    pub fn late_result(output: impl Into<String>) -> Self {
+        let status = ContentPart::Status { label: StatusLabel::LateResult, detail: None };
+        Self::new(NoteKind::Status, vec![status, ContentPart::text(output)])
+    }
+
     fn plain(label: StatusLabel, detail: impl Into<String>) -> Self {
         Self::new(NoteKind::Status, vec![ContentPart::Status { label, detail: Some(detail.into()) }])
     }

@@ -44,7 +44,7 @@ impl McpServers {
     }
 }
 
-fn strip_server_name<'a>(name: &'a str, server: &str) -> Option<&'a str> {
+pub(super) fn strip_server_name<'a>(name: &'a str, server: &str) -> Option<&'a str> {
     // OpenCode replaces all other characters by `_` in tool names.
     let is_kept = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let server: String = server.chars().map(|c| if is_kept(c) { c } else { '_' }).collect();

@@ -20,7 +20,7 @@ use super::user_messages::file_part;
 use crate::{Drafts, ToolCall, ToolResult};
 
 /// Tool that replaces an unavailable tool, or one whose arguments are not JSON.
-const INVALID: &str = "invalid";
+pub(super) const INVALID: &str = "invalid";
 /// Tool that asks the user.
 const QUESTION: &str = "question";
 /// Name of a tool that has none.

@@ -92,10 +92,17 @@ impl Session {
         item_ref: ItemRef,
         origin: Origin,
         message: MessageDraft,
-        end: MessageEnd,
+        mut end: MessageEnd,
     ) {
+        let raw = end.raw.take();
         if let Some(open) = self.messages.remove(&item_ref) {
-            return self.finish_open(ctx, item_ref, origin, open, message, end);
+            let provenance = raw.map(|raw| ctx.provenance.with_raw(Some(raw)));
+            return match &provenance {
+                Some(provenance) => {
+                    self.finish_open(&mut ctx.with_provenance(provenance), item_ref, origin, open, message, end);
+                }
+                None => self.finish_open(ctx, item_ref, origin, open, message, end),
+            };
         }
         if let Some(closed) = self.closed_messages.get(&item_ref) {
             let has_new_text = match (&end.text, closed.text_hash) {

@@ -167,6 +167,7 @@ fn lifecycle() -> impl Strategy<Value = DraftAction> {
 
 fn items() -> impl Strategy<Value = DraftAction> {
     let end = (option::of(text()), parts(), any::<bool>()).prop_map(|(text, parts, failed)| MessageEnd {
+        raw: None,
         text,
         parts,
         failed,

@@ -5,12 +5,15 @@ use std::collections::HashMap;
 use interlingua_native::acp::{
     AcceptCreateElicitationResponse, AgentRequest, CancelCreateElicitationResponse, CancelledRequestPermissionOutcome,
     CreateElicitationRequest, CreateElicitationResponse, DeclineCreateElicitationResponse, ElicitationContentValue,
-    ElicitationPropertySchema, ElicitationSchema, PermissionOption, PermissionOptionKind, RequestId,
+    ElicitationPropertySchema, ElicitationSchema, EnumOption, PermissionOption, PermissionOptionKind, RequestId,
     RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse, SelectedRequestPermissionOutcome,
 };
-use interlingua_native::new;
+use interlingua_native::{FormQuestion, Json, new};
 
-use super::{INVALID_PARAMS, refuse, respond};
+use super::{INVALID_PARAMS, refuse, respond, respond_with_answers};
+
+/// The option of a question whether to approve a plan that approves it.
+const APPROVE_PLAN: &str = "approve";
 
 /// The answer to a permission request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub enum Choice {
     Once,
     /// Allowed, from now on.
     Always,
+    /// A plan is approved, or a question is answered: allowed, as narrow as possible.
+    Approve,
     /// Rejected.
     Reject,
 }
@@ -28,9 +33,9 @@ pub enum Choice {
 pub enum Reply<'a> {
     /// To a permission request.
     Permission(Choice),
-    /// To a form: for each field in order, the chosen options or the written text.
+    /// To questions: for each in order, the chosen options or the written text.
     Answers(&'a [Vec<String>]),
-    /// The form is not filled in.
+    /// The questions are not answered.
     Decline,
 }
 
@@ -45,7 +50,11 @@ pub enum Received {
 
 #[derive(Debug)]
 enum Pending {
-    Permission(Vec<PermissionOption>),
+    Permission {
+        options: Vec<PermissionOption>,
+        /// The request is for a tool that asks the user, and takes the answers.
+        has_questions: bool,
+    },
     Form(Option<ElicitationSchema>),
     Url,
 }
@@ -58,7 +67,10 @@ impl PendingRequests {
     /// Takes a request of the agent.
     pub fn receive(&mut self, id: RequestId, request: AgentRequest) -> Received {
         let pending = match request {
-            AgentRequest::SessionRequestPermission(request) => Pending::Permission(request.options.unwrap_or_default()),
+            AgentRequest::SessionRequestPermission(request) => Pending::Permission {
+                has_questions: request.tool_call.and_then(|call| call.raw_input).as_ref().is_some_and(has_questions),
+                options: request.options.unwrap_or_default(),
+            },
             AgentRequest::ElicitationCreate(CreateElicitationRequest::Form(form)) => {
                 Pending::Form(form.requested_schema)
             }
@@ -79,14 +91,24 @@ impl PendingRequests {
     pub fn reply(&mut self, key: &str, reply: &Reply<'_>) -> Option<String> {
         let (id, pending) = self.0.remove(key)?;
         Some(match (pending, reply) {
-            (Pending::Permission(options), Reply::Permission(choice)) => answer_permission(id, &options, *choice),
+            (Pending::Permission { options, .. }, Reply::Permission(choice)) => {
+                answer_permission(id, &options, *choice)
+            }
             (Pending::Form(schema), Reply::Answers(answers)) => match fill_in(schema.as_ref(), answers) {
                 Ok(accepted) => answer_form(id, &accepted.into()),
                 Err(reason) => refuse(id, INVALID_PARAMS, &reason),
             },
             (Pending::Url, Reply::Answers(_)) => answer_form(id, &AcceptCreateElicitationResponse::new().into()),
             (Pending::Form(_) | Pending::Url, _) => answer_form(id, &DeclineCreateElicitationResponse::new().into()),
-            (pending @ Pending::Permission(_), _) => cancelled(id, &pending),
+            (Pending::Permission { options, has_questions: true }, Reply::Answers(answers)) => {
+                answer_questions(id, &options, answers)
+            }
+            (Pending::Permission { options, .. }, Reply::Answers(answers)) => {
+                let mut chosen = answers.iter().flatten().peekable();
+                let is_approved = chosen.peek().is_some() && chosen.all(|answer| answer == APPROVE_PLAN);
+                answer_permission(id, &options, if is_approved { Choice::Approve } else { Choice::Reject })
+            }
+            (Pending::Permission { options, .. }, Reply::Decline) => answer_permission(id, &options, Choice::Reject),
         })
     }
 
@@ -100,7 +122,7 @@ impl PendingRequests {
 
 fn cancelled(id: RequestId, pending: &Pending) -> String {
     match pending {
-        Pending::Permission(_) => answer_permission_with(id, CancelledRequestPermissionOutcome::new().into()),
+        Pending::Permission { .. } => answer_permission_with(id, CancelledRequestPermissionOutcome::new().into()),
         Pending::Form(_) | Pending::Url => answer_form(id, &CancelCreateElicitationResponse::new().into()),
     }
 }
@@ -112,6 +134,23 @@ fn answer_permission(id: RequestId, options: &[PermissionOption], choice: Choice
     }
 }
 
+/// Whether a permission request is for a tool that asks the user.
+fn has_questions(input: &Json) -> bool {
+    input.to_value().get("questions").is_some_and(serde_json::Value::is_array)
+}
+
+/// Answers the questions of a tool. The answers go beside an option that allows, by the indexes of their questions, as
+/// Qwen Code takes them.
+fn answer_questions(id: RequestId, options: &[PermissionOption], answers: &[Vec<String>]) -> String {
+    let Some(option) = choose(options, Choice::Approve) else {
+        return answer_permission_with(id, CancelledRequestPermissionOutcome::new().into());
+    };
+    let outcome: RequestPermissionOutcome = new!(SelectedRequestPermissionOutcome { option_id: option }).into();
+    let response = new!(RequestPermissionResponse { outcome: outcome });
+    let by_index = answers.iter().enumerate().map(|(index, answer)| (index.to_string(), answer.join(", ").into()));
+    respond_with_answers(id, &response, by_index.collect())
+}
+
 fn answer_permission_with(id: RequestId, outcome: RequestPermissionOutcome) -> String {
     respond::<RequestPermissionRequest>(id, &new!(RequestPermissionResponse { outcome: outcome }))
 }
@@ -121,6 +160,7 @@ fn answer_permission_with(id: RequestId, outcome: RequestPermissionOutcome) -> S
 fn choose(options: &[PermissionOption], choice: Choice) -> Option<&str> {
     let kinds: &[PermissionOptionKind] = match choice {
         Choice::Once => &[PermissionOptionKind::AllowOnce],
+        Choice::Approve => &[PermissionOptionKind::AllowOnce, PermissionOptionKind::AllowAlways],
         Choice::Always => &[PermissionOptionKind::AllowAlways, PermissionOptionKind::AllowOnce],
         Choice::Reject => &[PermissionOptionKind::RejectOnce, PermissionOptionKind::RejectAlways],
     };
@@ -134,18 +174,52 @@ fn answer_form(id: RequestId, response: &CreateElicitationResponse) -> String {
     respond::<CreateElicitationRequest>(id, response)
 }
 
-/// Fills in a form, whose fields are asked in the order of their names.
+/// Fills in a form with the answers to its questions.
 fn fill_in(
     schema: Option<&ElicitationSchema>,
     answers: &[Vec<String>],
 ) -> Result<AcceptCreateElicitationResponse, String> {
-    let fields = schema.and_then(|schema| schema.properties.as_ref()).into_iter().flatten();
+    let questions = schema.into_iter().flat_map(ElicitationSchema::questions);
     let mut content = std::collections::BTreeMap::new();
-    for ((name, field), answer) in fields.zip(answers) {
-        let value = field_value(field, answer).ok_or_else(|| format!("the answer does not fit the field `{name}`"))?;
-        content.insert(name.clone(), value);
+    for (question, answer) in questions.zip(answers) {
+        let (chosen, own) = split_own_words(question, answer);
+        if let Some((field, words)) = question.free_text_field.zip(own) {
+            content.insert(field.to_owned(), ElicitationContentValue::Text(words));
+        }
+        if chosen.is_empty() && question.free_text_field.is_some() {
+            continue;
+        }
+        let value = field_value(question.property, &chosen)
+            .ok_or_else(|| format!("the answer does not fit the field `{}`", question.name))?;
+        content.insert(question.name.to_owned(), value);
     }
     Ok(AcceptCreateElicitationResponse { content: Some(content), ..AcceptCreateElicitationResponse::new() })
+}
+
+/// Splits an answer into the chosen options and the user's own words, if there is a field for them.
+fn split_own_words(question: FormQuestion<'_>, answer: &[String]) -> (Vec<String>, Option<String>) {
+    if question.free_text_field.is_none() {
+        return (answer.to_vec(), None);
+    }
+    let labels = option_labels(question.property);
+    let (chosen, own): (Vec<String>, Vec<String>) = answer.iter().cloned().partition(|text| labels.contains(text));
+    (chosen, (!own.is_empty()).then(|| own.join(", ")))
+}
+
+/// The labels of the options of a field.
+fn option_labels(field: &ElicitationPropertySchema) -> Vec<String> {
+    let labels = |titled: Option<&Vec<EnumOption>>, plain: Option<&Vec<String>>| {
+        let titled = titled.into_iter().flatten().filter_map(|option| option.title.clone().or(option.const_.clone()));
+        titled.chain(plain.into_iter().flatten().cloned()).collect()
+    };
+    match field {
+        ElicitationPropertySchema::String(field) => labels(field.one_of.as_ref(), field.enum_.as_ref()),
+        ElicitationPropertySchema::Array(field) => match &field.items {
+            Some(items) => labels(items.any_of.as_ref(), items.enum_.as_ref()),
+            None => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
 }
 
 /// The answer as the type of its field. The label of an option stands for its value.
@@ -230,6 +304,52 @@ mod tests {
         let line: Value = serde_json::from_str(&pending.reply("0", &Reply::Answers(&answers)).unwrap()).unwrap();
         let expected = json!({ "action": "accept", "content": { "age": 7, "colour": "r", "sure": true } });
         assert_eq!(line["result"], expected);
+    }
+
+    #[test]
+    fn own_words_go_into_the_field_for_them() {
+        let colour = json!({ "type": "string", "oneOf": [{ "const": "r", "title": "Red" }] });
+        let properties = json!({ "question_0": colour, "question_0_custom": { "type": "string" } });
+        let schema = json!({ "type": "object", "properties": properties });
+        let params = json!({ "mode": "form", "sessionId": "s", "message": "?", "requestedSchema": schema });
+        for (answer, content) in [
+            (&["Red"][..], json!({ "question_0": "r" })),
+            (&["Green"], json!({ "question_0_custom": "Green" })),
+            (&["Red", "dark"], json!({ "question_0": "r", "question_0_custom": "dark" })),
+        ] {
+            let answers = [answer.iter().map(|text| (*text).to_owned()).collect()];
+            let mut pending = PendingRequests::default();
+            let (id, form) = request("elicitation/create", &params);
+            pending.receive(id, form);
+            let line: Value = serde_json::from_str(&pending.reply("0", &Reply::Answers(&answers)).unwrap()).unwrap();
+            assert_eq!(line["result"]["content"], content);
+        }
+    }
+
+    #[test]
+    fn questions_in_a_permission_request_are_answered_by_an_option() {
+        let options = json!([
+            { "optionId": "yes", "name": "Submit", "kind": "allow_once" },
+            { "optionId": "no", "name": "Cancel", "kind": "reject_once" },
+        ]);
+        let answer = |input: Value, reply: &Reply<'_>| {
+            let call = json!({ "toolCallId": "t", "rawInput": input });
+            let params = json!({ "sessionId": "s", "toolCall": call, "options": options });
+            let mut pending = PendingRequests::default();
+            let (id, asked) = request("session/request_permission", &params);
+            pending.receive(id, asked);
+            serde_json::from_str::<Value>(&pending.reply("0", reply).unwrap()).unwrap()["result"].clone()
+        };
+        let words = |texts: &[&str]| vec![texts.iter().map(|text| (*text).to_owned()).collect::<Vec<String>>()];
+        let (plan, questions) = (json!({ "plan": "1. do it" }), json!({ "questions": [{ "question": "Which?" }] }));
+        let chosen = answer(questions.clone(), &Reply::Answers(&words(&["Red", "Blue"])));
+        assert_eq!((&chosen["outcome"]["optionId"], &chosen["answers"]), (&json!("yes"), &json!({ "0": "Red, Blue" })));
+        let approved = json!({ "outcome": { "outcome": "selected", "optionId": "yes" } });
+        assert_eq!(answer(plan.clone(), &Reply::Answers(&words(&["approve"]))), approved);
+        for rejection in [words(&["reject"]), words(&["approve", "reject"]), words(&[]), Vec::new()] {
+            assert_eq!(answer(plan.clone(), &Reply::Answers(&rejection))["outcome"]["optionId"], "no");
+        }
+        assert_eq!(answer(questions, &Reply::Decline)["outcome"]["optionId"], "no");
     }
 
     #[test]

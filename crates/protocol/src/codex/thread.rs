@@ -1,6 +1,7 @@
 //! Opening threads and starting turns on them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use interlingua_native::Json;
 use interlingua_native::codex::{
@@ -73,7 +74,8 @@ impl ThreadOptions {
     #[must_use]
     pub fn redacted(mut self) -> Self {
         for server in self.config.mcp_servers.values_mut() {
-            let (McpServer::Local { env: secrets, .. } | McpServer::Remote { http_headers: secrets, .. }) = server;
+            let (McpTransport::Local { env: secrets, .. } | McpTransport::Remote { http_headers: secrets, .. }) =
+                &mut server.transport;
             for secret in secrets.values_mut() {
                 HIDDEN.clone_into(secret);
             }
@@ -94,8 +96,39 @@ pub struct ConfigOverrides {
 
 /// An MCP server in the configuration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct McpServer {
+    /// How Codex reaches it.
+    #[serde(flatten)]
+    pub transport: McpTransport,
+    /// Seconds that it may take to start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub startup_timeout_sec: Option<f64>,
+    /// Seconds that one of its tools may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_timeout_sec: Option<f64>,
+}
+
+impl McpServer {
+    /// A server with Codex's own timeouts.
+    #[must_use]
+    pub const fn new(transport: McpTransport) -> Self {
+        Self { transport, startup_timeout_sec: None, tool_timeout_sec: None }
+    }
+
+    /// Sets how long the server may take to start, and each of its tools to answer.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Option<Duration>) -> Self {
+        let seconds = timeout.map(|timeout| timeout.as_secs_f64());
+        (self.startup_timeout_sec, self.tool_timeout_sec) = (seconds, seconds);
+        self
+    }
+}
+
+/// How Codex reaches an MCP server.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum McpServer {
+pub enum McpTransport {
     /// A program that Codex starts.
     Local {
         /// The program.
@@ -174,15 +207,19 @@ mod tests {
     #[test]
     fn a_redacted_request_has_no_secrets() {
         let secrets = || BTreeMap::from([("KEY".to_owned(), "s3cret".to_owned())]);
-        let local = McpServer::Local { command: "tiny".to_owned(), args: vec!["-v".to_owned()], env: secrets() };
-        let remote = McpServer::Remote { url: "http://x".to_owned(), http_headers: secrets() };
+        let local = McpTransport::Local { command: "tiny".to_owned(), args: vec!["-v".to_owned()], env: secrets() };
+        let remote = McpTransport::Remote { url: "http://x".to_owned(), http_headers: secrets() };
+        let local = McpServer::new(local).timeout(Some(Duration::from_millis(1500)));
+        let remote = McpServer::new(remote);
         let mcp_servers = BTreeMap::from([("far".to_owned(), remote), ("tiny".to_owned(), local)]);
         let config = ConfigOverrides { reasoning_effort: Some("high".to_owned()), mcp_servers };
         let options = ThreadOptions { config, ..ThreadOptions::default() };
         let sent = written(&options.clone().start());
         let config = json!({
             "model_reasoning_effort": "high",
-            "mcp_servers.tiny": {"command": "tiny", "args": ["-v"], "env": {"KEY": "s3cret"}},
+            "mcp_servers.tiny": {
+                "command": "tiny", "args": ["-v"], "env": {"KEY": "s3cret"}, "startup_timeout_sec": 1.5, "tool_timeout_sec": 1.5,
+            },
             "mcp_servers.far": {"url": "http://x", "http_headers": {"KEY": "s3cret"}},
         });
         assert_eq!(sent, json!({ "config": config }));

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use interlingua_native::opencode::{Config, McpServerConfig, McpServerConfigType};
+use interlingua_native::opencode::{
+    Config, McpOAuthConfig, McpServerConfig, McpServerConfigOauth, McpServerConfigType,
+};
 use serde_json::{Map, Value};
 
 /// The variable with configuration that is added to the configuration files.
@@ -47,6 +49,12 @@ pub fn remote_mcp_server(url: &str, headers: BTreeMap<String, String>) -> McpSer
         enabled: Some(true),
         ..McpServerConfig::new()
     }
+}
+
+/// An OAuth client for an MCP server. Without an id, OpenCode registers one.
+#[must_use]
+pub fn oauth_client(id: Option<String>, scope: Option<String>) -> McpServerConfigOauth {
+    McpOAuthConfig { client_id: id, scope, ..McpOAuthConfig::new() }.into()
 }
 
 #[cfg(test)]

@@ -12,9 +12,9 @@ use interlingua_native::codex::{
 use interlingua_native::new;
 use interlingua_native::{Native as _, Union as _};
 use interlingua_protocol::codex::{
-    ConfigOverrides, HostRequest, McpServer, PendingRequests, PlanMode, Received, Reply, RequestKind, ThreadOptions,
-    clean_background_terminals, initialize, initialized, interrupt_turn, list_models, log_in, refuse_invalid,
-    refuse_unsupported, start_turn, support, unsubscribe,
+    ConfigOverrides, HostRequest, McpServer, McpTransport, PendingRequests, PlanMode, Received, Reply, RequestKind,
+    ThreadOptions, clean_background_terminals, initialize, initialized, interrupt_turn, list_models, log_in,
+    refuse_invalid, refuse_unsupported, start_turn, support, unsubscribe,
 };
 use interlingua_recordings::Transcripts;
 use serde_json::{Value, json};
@@ -28,11 +28,14 @@ fn client() -> ClientInfo {
 /// Thread options in all combinations that matter.
 fn thread_options() -> Vec<ThreadOptions> {
     let secrets = || BTreeMap::from([("KEY".to_owned(), "s3cret".to_owned())]);
-    let local = McpServer::Local { command: "tiny".to_owned(), args: vec!["-v".to_owned()], env: secrets() };
-    let remote = McpServer::Remote { url: "https://example.org".to_owned(), http_headers: secrets() };
+    let local = McpTransport::Local { command: "tiny".to_owned(), args: vec!["-v".to_owned()], env: secrets() };
+    let remote = McpTransport::Remote { url: "https://example.org".to_owned(), http_headers: secrets() };
     let config = ConfigOverrides {
         reasoning_effort: Some("high".to_owned()),
-        mcp_servers: BTreeMap::from([("tiny".to_owned(), local), ("far".to_owned(), remote)]),
+        mcp_servers: BTreeMap::from([
+            ("tiny".to_owned(), McpServer::new(local)),
+            ("far".to_owned(), McpServer::new(remote)),
+        ]),
     };
     let policies = [AskForApprovalText::Untrusted, AskForApprovalText::OnRequest, AskForApprovalText::Never];
     let sandboxes = [SandboxMode::ReadOnly, SandboxMode::WorkspaceWrite, SandboxMode::DangerFullAccess];

@@ -1,3 +1,4 @@
+mod boundaries;
 mod vocabulary;
 
 use serde_json::{Value, json};

@@ -18,23 +18,34 @@ pub(super) struct Harness {
 
 impl Harness {
     pub(super) fn new() -> Self {
-        let conversion = Conversion::new(AcpConverter::default(), ConversionOptions::default());
+        Self::with_agent("toy")
+    }
+
+    /// With an agent that introduces itself by this name.
+    pub(super) fn with_agent(name: &str) -> Self {
+        let conversion = Conversion::new(AcpConverter::default(), ConversionOptions::with_raw(true));
         let mut harness = Self { conversion, events: Vec::new(), requests: 0 };
         harness.request("initialize", json!({ "protocolVersion": 1 }));
-        harness.answer(json!({ "protocolVersion": 1, "agentInfo": { "name": "toy", "version": "1.2.3" } }));
+        harness.answer(json!({ "protocolVersion": 1, "agentInfo": { "name": name, "version": "1.2.3" } }));
         harness
     }
 
     /// With a session, and a prompt that is not answered yet.
     pub(super) fn in_turn() -> Self {
-        let mut harness = Self::new();
+        Self::in_turn_with("toy")
+    }
+
+    /// As [`in_turn`](Self::in_turn), with an agent that introduces itself by this name.
+    pub(super) fn in_turn_with(name: &str) -> Self {
+        let mut harness = Self::with_agent(name);
         harness.open();
         harness.prompt("hello");
         harness
     }
 
     pub(super) fn open(&mut self) {
-        self.request("session/new", json!({ "cwd": "/w", "mcpServers": [] }));
+        let tiny = json!({ "name": "tiny", "command": "tiny", "args": [], "env": [] });
+        self.request("session/new", json!({ "cwd": "/w", "mcpServers": [tiny] }));
         self.answer(json!({ "sessionId": "s" }));
     }
 
