@@ -4,20 +4,23 @@
 
 #![no_main]
 
-use interlingua_native::{Native, amp, claude, codex, opencode};
+use interlingua_native::{Native, acp, amp, claude, codex, opencode};
 use libfuzzer_sys::fuzz_target;
 use serde::Serialize;
 
 fuzz_target!(|data: &[u8]| {
     let Some((agent, line)) = data.split_first() else { return };
     let Ok(line) = std::str::from_utf8(line) else { return };
-    match agent % 6 {
+    match agent % 9 {
         0 => round_trip::<claude::StdoutMessage>(line),
         1 => round_trip::<amp::StreamMessage>(line),
         2 => round_trip::<opencode::Event>(line),
         3 => round_trip::<codex::ServerNotificationEnvelope>(line),
         4 => round_trip::<codex::ServerRequestEnvelope>(line),
-        _ => round_trip::<codex::exec::ThreadEvent>(line),
+        5 => round_trip::<codex::exec::ThreadEvent>(line),
+        6 => round_trip::<acp::AgentNotificationEnvelope>(line),
+        7 => round_trip::<acp::AgentRequestEnvelope>(line),
+        _ => round_trip::<acp::ClientRequestEnvelope>(line),
     }
 });
 

@@ -8,7 +8,7 @@ use crate::chunk::{Chunk, Chunks};
 use crate::events::EventLines;
 use crate::stored_chunk::StoredChunk;
 use crate::summary::SummaryChanges;
-use crate::{MessageId, StoreError};
+use crate::{Lease, MessageId, StoreError};
 
 /// The next events of a session and the changes that belong to them. They are committed together, or not at all.
 ///
@@ -44,6 +44,8 @@ pub(crate) struct Changes {
     pub(crate) summary: SummaryChanges,
     /// Whether the append is written beyond the limits.
     pub(crate) essential: bool,
+    /// Epoch of the lease that the append is made under.
+    pub(crate) lease_epoch: Option<i64>,
 }
 
 /// An [`Append`] whose events are valid, ready to be written.
@@ -99,6 +101,19 @@ impl Append {
     pub fn essential(mut self, essential: bool) -> Self {
         self.changes.essential = essential;
         self
+    }
+
+    /// Makes the append under a lease. It is refused once another server has taken the session over. In a store that
+    /// servers share, an append without a lease is refused if the session has an owner.
+    #[must_use]
+    pub fn lease(mut self, lease: &Lease) -> Self {
+        self.changes.lease_epoch = lease.epoch();
+        self
+    }
+
+    /// Epoch of the lease that the append is made under.
+    pub(crate) fn lease_epoch(&self) -> Option<i64> {
+        self.changes.lease_epoch
     }
 
     fn push(&mut self, mut event: UniversalEvent) {

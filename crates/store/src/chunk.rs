@@ -16,6 +16,11 @@ use interlingua_schema::RawJson;
 /// reading its whole chunk.
 pub(crate) const MAX_CHUNK_BYTES: usize = 16 * 1024;
 
+/// Maximum number of events longer than a chunk that share one, and its maximum size. Such events often have the same text,
+/// which is stored once in a chunk.
+const MAX_LONG_EVENTS: usize = 4;
+const MAX_LONG_CHUNK_BYTES: usize = 64 * 1024 * 1024;
+
 /// Stands for the last payload that was written in full in the same chunk. It is not valid JSON.
 const SAME_PAYLOAD: &str = "^";
 
@@ -35,6 +40,8 @@ pub(crate) struct Chunks {
     list: Vec<Chunk>,
     /// Size of the events of the last chunk, each with its line break.
     bytes: usize,
+    /// Number of events of the last chunk that are longer than a chunk.
+    long_events: usize,
     /// One line per event, each with its line break.
     payloads: String,
     /// The last payload that was written in full.
@@ -62,6 +69,7 @@ impl Chunks {
         }
         self.payloads.push('\n');
         self.bytes += bytes + 1;
+        self.long_events += usize::from(bytes > MAX_CHUNK_BYTES);
         if let Some(chunk) = self.list.last_mut() {
             chunk.events.end += 1;
             chunk.payloads.end = self.payloads.len();
@@ -79,7 +87,12 @@ impl Chunks {
         // A new chunk has to repeat a shared payload. A payload longer than a chunk is not repeated: the chunk grows.
         let would_repeat_long_payload =
             shared && chunk.has_payload && self.last.as_ref().map_or(0, len) > MAX_CHUNK_BYTES;
+        let is_long_like_others = bytes > MAX_CHUNK_BYTES
+            && self.long_events == chunk.events.len()
+            && self.long_events < MAX_LONG_EVENTS
+            && self.bytes + bytes <= MAX_LONG_CHUNK_BYTES;
         would_repeat_long_payload
+            || is_long_like_others
             || self.bytes + bytes <= MAX_CHUNK_BYTES
                 && new.is_none_or(|new| !chunk.has_payload || chunk.payloads.len() + len(new) <= MAX_CHUNK_BYTES)
     }
@@ -87,7 +100,7 @@ impl Chunks {
     fn start_chunk(&mut self) {
         let (events, payloads) = self.list.last().map_or((0, 0), |chunk| (chunk.events.end, chunk.payloads.end));
         self.list.push(Chunk { events: events..events, payloads: payloads..payloads, has_payload: false });
-        self.bytes = 0;
+        (self.bytes, self.long_events) = (0, 0);
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Chunk> {
@@ -165,6 +178,17 @@ mod tests {
         let stored =
             divide([(10, None), (MAX_CHUNK_BYTES + 1, None), (MAX_CHUNK_BYTES - 11, None), (10, None), (1, None)]);
         assert_eq!(stored.iter().map(|(events, _)| *events).collect::<Vec<_>>(), [1, 1, 2, 1]);
+    }
+
+    #[test]
+    fn events_longer_than_a_chunk_share_one() {
+        let long = MAX_CHUNK_BYTES + 1;
+        let count = |sizes: &[usize]| -> Vec<usize> {
+            divide(sizes.iter().map(|bytes| (*bytes, None))).iter().map(|(events, _)| *events).collect()
+        };
+        assert_eq!(count(&[10, long, long, 10, long]), [1, 2, 1, 1]);
+        assert_eq!(count(&[long; 6]), [4, 2]);
+        assert_eq!(count(&[MAX_LONG_CHUNK_BYTES - 10, long]), [1, 1]);
     }
 
     #[test]

@@ -10,7 +10,16 @@ use interlingua_schema::{AgentUnparsed, EventData, Origin, Timestamp, UniversalE
 use sha2::{Digest as _, Sha256};
 
 use crate::events::EventLines;
-use crate::{ReadLimits, SessionKey};
+use crate::{ReadLimits, SessionKey, stored_chunk};
+
+/// What a damaged row has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Remains<'a> {
+    /// Its events, one per line, as far as they can be decoded.
+    pub(crate) text: &'a str,
+    /// The checksums of its events; `None` if it was written without them.
+    pub(crate) event_checksums: Option<&'a [u8]>,
+}
 
 /// Makes the events that are read in the place of unreadable ones.
 pub(crate) struct Replacement {
@@ -26,21 +35,28 @@ impl Replacement {
         Self { session_id, key, time }
     }
 
-    /// Adds the events up to the last one of a damaged row. `text` is what the row has, one event per line.
+    /// Adds the events up to the last one of a damaged row.
     pub(crate) fn push_row(
         &mut self,
         lines: &mut EventLines,
         limits: ReadLimits,
         (first, last): (u64, u64),
-        text: &str,
+        remains: Remains<'_>,
     ) -> Result<ControlFlow<()>, serde_json::Error> {
-        let mut stored = text.split('\n').filter_map(|line| Some((parse_intact(line)?, line))).peekable();
-        let by_position: Vec<&str> = text.split('\n').collect();
+        let intact = |line| {
+            let event = parse_intact(line)?;
+            let index = usize::try_from(event.sequence.checked_sub(first)?).ok()?;
+            // Without a checksum, an event counts as intact if it can be parsed.
+            let is_intact = stored_chunk::is_intact(line, index, remains.event_checksums).unwrap_or(true);
+            is_intact.then_some((event, line))
+        };
+        let mut stored = remains.text.split('\n').filter_map(intact).peekable();
+        let by_position: Vec<&str> = remains.text.split('\n').collect();
         while lines.next() <= last {
             let next = lines.next();
             // Also of the events that were read before: every reader finds the same time.
             while let Some((event, _)) = stored.next_if(|(event, _)| event.sequence < next) {
-                self.time = self.time.max(event.time);
+                self.time = event.time;
             }
             let flow = if let Some((event, line)) = stored.next_if(|(event, _)| event.sequence == next) {
                 self.time = event.time;

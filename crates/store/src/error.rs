@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use interlingua_schema::SessionId;
 
+use crate::{MAX_LABELS, MAX_QUERY_WORDS, StoreUrlError};
+
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -74,6 +76,32 @@ pub enum OpenError {
         /// The file that is missing or empty.
         log: PathBuf,
     },
+    /// The address of the shared store is invalid.
+    #[error(transparent)]
+    Url(#[from] StoreUrlError),
+    /// The shared database cannot be used.
+    #[error("cannot use the database {database}: {reason}; {remedy}")]
+    Postgres {
+        /// Address of the database, without its password.
+        database: String,
+        /// What is wrong.
+        reason: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// The tables of the shared database were made by a newer version of this program.
+    #[error(
+        "the tables in {database} have version {found}, but this version of interlingua supports version {expected} at \
+         most; use a newer version of interlingua"
+    )]
+    NewerSchema {
+        /// Address of the database, without its password.
+        database: String,
+        /// Version of the tables.
+        found: i32,
+        /// Version that this program makes.
+        expected: i32,
+    },
     /// `SQLite` cannot open the database.
     #[error("cannot open the database {path}")]
     Database {
@@ -94,6 +122,9 @@ pub enum StoreError {
     /// The session does not exist, or was deleted.
     #[error("the session does not exist")]
     SessionNotFound,
+    /// The session has more events or messages than the caller knows.
+    #[error("the session has changed meanwhile")]
+    SessionChanged,
     /// The session has ended; nothing can be added to it.
     #[error("the session has ended")]
     SessionEnded,
@@ -131,6 +162,18 @@ pub enum StoreError {
          replaced; read from the start"
     )]
     CursorGone,
+    /// The session would have too many labels.
+    #[error("expected at most {MAX_LABELS} labels, found {found}")]
+    TooManyLabels {
+        /// Number of labels that it would have.
+        found: usize,
+    },
+    /// A search has too many words.
+    #[error("expected at most {MAX_QUERY_WORDS} words to search for, found {found}; search for fewer words")]
+    TooManyWords {
+        /// Number of words of the query.
+        found: usize,
+    },
     /// An uploaded file has a name that cannot be the name of a file.
     #[error("the name of a file must have 1 to 200 bytes, and no slash, backslash or control character")]
     InvalidFileName,
@@ -142,6 +185,12 @@ pub enum StoreError {
         /// What the operating system says.
         reason: String,
     },
+    /// Another server owns the session now. What this process does for the session has no effect.
+    #[error("another server has taken the session over")]
+    LeaseLost,
+    /// The shared database cannot be reached, or does not answer. The same request may succeed later.
+    #[error("the database is unavailable: {0}")]
+    Unavailable(String),
     /// The database failed.
     #[error("the database failed: {0}")]
     Database(String),

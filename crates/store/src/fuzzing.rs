@@ -3,10 +3,11 @@
 use interlingua_schema::RawJson;
 
 use crate::chunk::{Chunks, split};
-use crate::stored_chunk::{EventColumn, StoredChunk, decode_events, decode_payloads};
+use crate::stored_chunk::{EventColumn, StoredChunk, decode_damaged_events, decode_events, decode_payloads};
 
-/// Decodes arbitrary bytes as the columns of a chunk, with a valid checksum.
+/// Decodes arbitrary bytes as the columns of a chunk, with a valid checksum and as damaged ones.
 pub fn decode_chunk(bytes: &[u8]) {
+    let _ = decode_damaged_events(EventColumn::Compressed(bytes));
     let events = decode_events(EventColumn::Compressed(bytes), crc32fast::hash(bytes));
     let _ = decode_events(EventColumn::Text(bytes), crc32fast::hash(bytes));
     let events = events.as_deref().unwrap_or("{}");

@@ -7,7 +7,6 @@ use tokio::sync::watch;
 
 use crate::events::EventLines;
 use crate::global_cursor::Position;
-use crate::notifier::Appended;
 use crate::{Batch, ReadLimits, SessionKey, StoreError};
 
 /// Maximum size of the events that are kept while there are readers.
@@ -73,16 +72,23 @@ impl GlobalFeed {
     }
 
     /// Adds a durable append.
-    pub(crate) fn push(&self, session: SessionKey, appended: &Appended) {
-        let Appended { number, lines } = appended;
+    pub(crate) fn push(&self, session: SessionKey, number: i64, lines: &Arc<EventLines>) {
+        self.push_all(number, [(session, number, Arc::clone(lines))]);
+    }
+
+    /// Adds durable appends in the order of their numbers, which may be equal, up to the append with number `last`. All
+    /// appends of a number are added at once: a reader never sees a part of them.
+    pub(crate) fn push_all(&self, last: i64, appends: impl IntoIterator<Item = (SessionKey, i64, Arc<EventLines>)>) {
         let mut recent = self.lock();
-        recent.last = *number;
+        recent.last = last;
         if self.wakeup.receiver_count() == 0 {
             recent.clear();
             return;
         }
-        recent.bytes += lines.byte_len();
-        recent.appends.push_back(RecentAppend { number: *number, session, lines: Arc::clone(lines) });
+        for (session, number, lines) in appends {
+            recent.bytes += lines.byte_len();
+            recent.appends.push_back(RecentAppend { number, session, lines });
+        }
         while recent.bytes > MAX_RECENT_BYTES || recent.appends.len() > MAX_RECENT_APPENDS {
             let Some(oldest) = recent.appends.pop_front() else { break };
             recent.bytes -= oldest.lines.byte_len();
@@ -90,6 +96,20 @@ impl GlobalFeed {
         }
         drop(recent);
         self.wakeup.send_replace(());
+    }
+
+    /// Starts over after the append with this number, because what came before is not known here.
+    pub(crate) fn restart(&self, last: i64) {
+        let mut recent = self.lock();
+        recent.last = last;
+        recent.clear();
+        drop(recent);
+        self.wakeup.send_replace(());
+    }
+
+    /// Whether there are readers.
+    pub(crate) fn has_readers(&self) -> bool {
+        self.wakeup.receiver_count() > 0
     }
 
     /// Forgets the events of a deleted session.
@@ -129,14 +149,16 @@ impl Recent {
             return FeedRead::Behind;
         }
         let start = self.appends.partition_point(|append| append.number <= position.append);
-        let (mut runs, mut events, mut bytes) = (Vec::new(), 0, 0);
+        let (mut runs, mut events, mut bytes) = (Vec::<Run>::new(), 0, 0);
         for append in self.appends.range(start..) {
+            // A position is behind all appends of its number.
+            let is_full = events >= limits.max_events || bytes >= limits.max_bytes;
+            if is_full && runs.last().is_some_and(|last| last.append != append.number) {
+                break;
+            }
             let batch = Batch::whole(&append.lines);
             (events, bytes) = (events + batch.len(), bytes + batch.byte_len());
             runs.push(Run { append: append.number, session: append.session, events: batch });
-            if events >= limits.max_events || bytes >= limits.max_bytes {
-                break;
-            }
         }
         FeedRead::Runs(runs, self.changes)
     }
@@ -181,9 +203,9 @@ impl Drop for FeedSubscription {
 mod tests {
     use super::*;
 
-    fn append(number: i64, bytes: usize) -> Appended {
+    fn push(feed: &GlobalFeed, session: SessionKey, number: i64, bytes: usize) {
         let lines = EventLines::new(number.cast_unsigned(), "x".repeat(bytes), vec![bytes]);
-        Appended { number, lines: Arc::new(lines) }
+        feed.push(session, number, &Arc::new(lines));
     }
 
     /// Numbers of the appends after a position; `None` if they are not in memory.
@@ -198,15 +220,15 @@ mod tests {
     fn appends_are_kept_while_there_are_readers() {
         let feed = Arc::new(GlobalFeed::new(7));
         let session = SessionKey(1);
-        feed.push(session, &append(8, 1));
+        push(&feed, session, 8, 1);
         let mut first = feed.subscribe();
         assert_eq!(numbers(&mut first, Position::end_of(7)), None);
-        let end = first.end();
+        let end = Position::end_of(feed.last());
         assert_eq!(numbers(&mut first, end), Some(vec![]));
         let second = feed.subscribe();
         // Number 9 belongs to a transaction that failed.
-        feed.push(session, &append(10, 1));
-        feed.push(SessionKey(2), &append(11, 1));
+        push(&feed, session, 10, 1);
+        push(&feed, SessionKey(2), 11, 1);
         drop(second);
         assert_eq!(numbers(&mut first, Position::end_of(8)), Some(vec![10, 11]));
         assert_eq!(numbers(&mut first, Position::end_of(10)), Some(vec![11]));
@@ -222,13 +244,30 @@ mod tests {
         let feed = Arc::new(GlobalFeed::new(0));
         let mut subscription = feed.subscribe();
         for number in 1..=5 {
-            feed.push(SessionKey(1), &append(number, MAX_RECENT_BYTES / 4));
+            push(&feed, SessionKey(1), number, MAX_RECENT_BYTES / 4);
         }
         assert_eq!(numbers(&mut subscription, Position::end_of(0)), None);
         assert_eq!(numbers(&mut subscription, Position::end_of(1)), Some(vec![2, 3, 4, 5]));
-        feed.push(SessionKey(1), &append(6, MAX_RECENT_BYTES + 1));
+        push(&feed, SessionKey(1), 6, MAX_RECENT_BYTES + 1);
         assert_eq!(numbers(&mut subscription, Position::end_of(5)), None);
         assert_eq!(numbers(&mut subscription, Position::end_of(6)), Some(vec![]));
+    }
+
+    #[test]
+    fn appends_of_one_number_are_read_together() {
+        let feed = Arc::new(GlobalFeed::new(0));
+        let mut subscription = feed.subscribe();
+        let lines = || Arc::new(EventLines::new(1, "x".repeat(10), vec![10]));
+        feed.push_all(7, [(SessionKey(1), 5, lines()), (SessionKey(2), 5, lines()), (SessionKey(1), 7, lines())]);
+        let FeedRead::Runs(runs, _) =
+            subscription.after(Position::end_of(0), ReadLimits { max_events: 1, max_bytes: 1 })
+        else {
+            panic!("expected appends in memory")
+        };
+        assert_eq!(runs.iter().map(|run| (run.append, run.session.0)).collect::<Vec<_>>(), [(5, 1), (5, 2)]);
+        feed.restart(9);
+        assert_eq!(numbers(&mut subscription, Position::end_of(7)), None);
+        assert_eq!(numbers(&mut subscription, Position::end_of(9)), Some(vec![]));
     }
 
     #[test]
@@ -236,7 +275,7 @@ mod tests {
         let feed = Arc::new(GlobalFeed::new(0));
         let mut subscription = feed.subscribe();
         for number in 1..=5 {
-            feed.push(SessionKey(1), &append(number, 10));
+            push(&feed, SessionKey(1), number, 10);
         }
         let FeedRead::Runs(runs, 0) =
             subscription.after(Position::end_of(1), ReadLimits { max_events: 9, max_bytes: 11 })

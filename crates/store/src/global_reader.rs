@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use tokio::time::sleep;
+
 use crate::global_cursor::{GlobalCursor, Position};
 use crate::global_feed::{FeedRead, FeedSubscription, Run};
+use crate::reader::UNAVAILABLE_DELAY;
 use crate::store::StoredEvents;
 use crate::{RawPayloads, ReadLimits, SessionFilter, SessionKey, Store, StoreError};
 
@@ -72,8 +75,9 @@ pub struct GlobalReader {
     filter: SessionFilter,
     raw: RawPayloads,
     position: Position,
-    /// Stored events that are being read.
-    stored: Option<StoredEvents>,
+    /// Stored events that are being read, and the position after the last append that was durable before they were
+    /// looked up.
+    stored: Option<(StoredEvents, Position)>,
     /// Whether sessions pass the filter, as far as it is known; the number of changes of sessions when it was read.
     passing: BTreeMap<SessionKey, bool>,
     changes: u64,
@@ -83,14 +87,14 @@ impl GlobalReader {
     pub(crate) fn new(
         store: Store,
         store_id: u32,
-        subscription: FeedSubscription,
+        (subscription, end): (FeedSubscription, Position),
         start: GlobalStart,
         filter: SessionFilter,
         raw: RawPayloads,
     ) -> Self {
         let position = match start {
             GlobalStart::Beginning => Position::START,
-            GlobalStart::End => subscription.end(),
+            GlobalStart::End => end,
             GlobalStart::After(cursor) => cursor.position,
         };
         Self {
@@ -116,16 +120,28 @@ impl GlobalReader {
     ///
     /// Cancel safe: the cursor moves only when events are returned or filtered out.
     ///
+    /// While a shared database is unavailable, it waits too.
+    ///
     /// # Errors
     ///
     /// If the database fails or is closed. The cursor does not move.
     pub async fn next(&mut self) -> Result<GlobalBatch, StoreError> {
         loop {
+            match self.try_next().await {
+                Err(StoreError::Unavailable(_)) => sleep(UNAVAILABLE_DELAY).await,
+                result => return result,
+            }
+        }
+    }
+
+    async fn try_next(&mut self) -> Result<GlobalBatch, StoreError> {
+        loop {
             let runs = match self.stored.take() {
-                Some(stored) => self.read_stored(stored).await?,
+                Some((stored, durable)) => self.read_stored(stored, durable).await?,
                 None => match self.subscription.after(self.position, READ_LIMITS) {
                     FeedRead::Behind => {
-                        self.stored = Some(self.store.load_stored(&self.filter, self.position).await?);
+                        let durable = self.subscription.end();
+                        self.stored = Some((self.store.load_stored(&self.filter, self.position).await?, durable));
                         continue;
                     }
                     FeedRead::Runs(runs, _) if runs.is_empty() => {
@@ -141,15 +157,15 @@ impl GlobalReader {
         }
     }
 
-    /// Reads the next stored events, and moves the cursor.
-    async fn read_stored(&mut self, stored: StoredEvents) -> Result<Vec<Run>, StoreError> {
+    /// Reads the next stored events, and moves the cursor; at their end past the appends that were filtered out.
+    async fn read_stored(&mut self, stored: StoredEvents, durable: Position) -> Result<Vec<Run>, StoreError> {
         let (stored, runs) = self.store.read_stored(stored, READ_LIMITS, self.raw).await?;
         let last = runs.last().and_then(|run| Some((run, run.events.last_sequence()?)));
         self.position = match last {
             Some((run, sequence)) => Position { append: run.append, session: run.session, sequence },
-            None => self.position.max(stored.end()),
+            None => self.position.max(stored.end(durable)),
         };
-        self.stored = last.map(|_| stored);
+        self.stored = last.map(|_| (stored, durable));
         Ok(runs)
     }
 

@@ -50,16 +50,20 @@ pub mod fuzzing;
 mod global_cursor;
 mod global_feed;
 mod global_reader;
+mod lease;
 mod lock;
 mod message;
 mod notifier;
 mod options;
 mod payload_delta;
+mod pending_write;
+mod postgres;
 mod reader;
 mod search;
 mod session;
 mod session_filter;
 mod sqlite;
+mod stats;
 mod store;
 mod stored_chunk;
 mod summary;
@@ -70,11 +74,19 @@ pub use error::{OpenError, StoreError};
 pub use events::{Batch, EventText, RawPayloads, ReadLimits};
 pub use global_cursor::{GlobalCursor, ParseCursorError};
 pub use global_reader::{GlobalBatch, GlobalReader, GlobalStart};
+pub use lease::{Acquired, AgentPlace, Lease, LeaseHolder};
 pub use message::{Enqueued, MessageId, MessageRecord, MessageState, NewMessage, QueuedMessage};
 pub use options::{Durability, StoreOptions};
+pub use pending_write::PendingWrite;
+pub use postgres::{
+    CommandAnswer, Fleet, FleetStatus, PostgresOptions, ServerIdentity, StoreUrl, StoreUrlError, TakenCommand,
+};
 pub use reader::EventReader;
-pub use search::{MAX_QUERY_BYTES, SearchHit, SearchQuery, SearchResults};
-pub use session::{NewSession, Session, SessionChanges, SessionKey, StoredSessionPage, StoredState};
+pub use search::{MAX_QUERY_BYTES, MAX_QUERY_WORDS, SearchHit, SearchQuery, SearchResults};
+pub use session::{
+    ANY_SERVER, MAX_LABELS, NewSession, Session, SessionChanges, SessionKey, StoredSessionPage, StoredState,
+};
 pub use session_filter::{SessionFilter, SessionState, StateFilter};
 pub use sqlite::{CheckReport, backup, check, repair};
-pub use store::{PendingWrite, Store, StoreProbe, StoreStats};
+pub use stats::{StoreProbe, StoreStats, StoreUsage};
+pub use store::Store;

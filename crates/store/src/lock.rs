@@ -1,11 +1,18 @@
 //! The lock of a data directory: one process at a time.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::OpenError;
+
+/// How long a lock that this process holds itself may take to be released: a program that it is just starting shares
+/// its files for a moment.
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(300);
+const RETRY_DELAY: Duration = Duration::from_millis(10);
 
 /// An exclusive lock of a data directory. The operating system releases it when the process ends, even by a crash.
 #[derive(Debug)]
@@ -31,12 +38,19 @@ impl DirLock {
             .mode(0o600)
             .open(data_dir.join("lock"))
             .map_err(unusable)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(OpenError::InUse { path: data_dir.to_owned(), holder: read_holder(&mut file) });
+        let deadline = Instant::now() + RELEASE_TIMEOUT;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(unusable(error)),
             }
-            Err(TryLockError::Error(error)) => return Err(unusable(error)),
+            let holder = read_holder(&mut file).map_err(unusable)?;
+            if holder != Some(std::process::id()) || Instant::now() >= deadline {
+                let holder = holder.map_or_else(|| "another process".to_owned(), |id| format!("process {id}"));
+                return Err(OpenError::InUse { path: data_dir.to_owned(), holder });
+            }
+            thread::sleep(RETRY_DELAY);
         }
         // The process id is for the error message of other processes. It cannot be written when the disk is full, but
         // stored events must still be served then.
@@ -49,11 +63,10 @@ impl DirLock {
     }
 }
 
-/// The process that holds the lock, for an error message.
-fn read_holder(file: &mut File) -> String {
+/// Id of the process that holds the lock, if it is known.
+fn read_holder(file: &mut File) -> io::Result<Option<u32>> {
     let mut process = String::new();
-    match file.read_to_string(&mut process) {
-        Ok(_) if !process.trim().is_empty() => format!("process {}", process.trim()),
-        _ => "another process".to_owned(),
-    }
+    file.rewind()?;
+    file.read_to_string(&mut process)?;
+    Ok(process.trim().parse().ok())
 }

@@ -24,7 +24,7 @@ pub(crate) enum Tail {
 
 impl Tail {
     /// Whether `other` is a later state of the same session.
-    fn is_before(self, other: Self) -> bool {
+    pub(crate) fn is_before(self, other: Self) -> bool {
         let rank = |tail| match tail {
             Self::Unknown => (0, 0),
             Self::Open { last } => (1, last),
@@ -41,16 +41,8 @@ pub(crate) struct Notification {
     pub(crate) session: SessionKey,
     /// [`Tail::Unknown`] if the write changed the session but not its events.
     pub(crate) tail: Tail,
-    /// `None` if the write appended no events.
-    pub(crate) appended: Option<Appended>,
-}
-
-/// The events of an append.
-#[derive(Clone, Debug)]
-pub(crate) struct Appended {
-    /// Number of the append (see `append_counter`).
-    pub(crate) number: i64,
-    pub(crate) lines: Arc<EventLines>,
+    /// The events of an append; `None` if there are none, or they are not in memory.
+    pub(crate) lines: Option<Arc<EventLines>>,
 }
 
 /// What the readers of a session have been told so far.
@@ -118,19 +110,29 @@ impl Notifier {
 
     /// Wakes the readers of the session, unless they know a later tail.
     pub(crate) fn notify(&self, notification: Notification) {
-        let Notification { session, tail, appended } = notification;
+        let Notification { session, tail, lines } = notification;
         if let Some(sender) = self.lock().get(&session) {
             sender.send_if_modified(|feed| {
                 let is_newer = feed.tail.is_before(tail);
                 if is_newer {
                     feed.tail = tail;
-                    if let Some(appended) = appended {
-                        feed.recent.push(appended.lines);
+                    if let Some(lines) = lines {
+                        feed.recent.push(lines);
                     }
                 }
                 is_newer
             });
         }
+    }
+
+    /// The sessions that have readers, and the tails that the readers know.
+    pub(crate) fn subscribed(&self) -> Vec<(SessionKey, Tail)> {
+        self.lock().iter().map(|(session, sender)| (*session, sender.borrow().tail)).collect()
+    }
+
+    /// The tail that the readers of a session know; `None` if it has no readers.
+    pub(crate) fn known_tail(&self, session: SessionKey) -> Option<Tail> {
+        self.lock().get(&session).map(|sender| sender.borrow().tail)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionKey, watch::Sender<SessionFeed>>> {
@@ -161,7 +163,7 @@ impl Subscription {
 
     /// Tells all readers of the session the tail that was loaded from the database.
     pub(crate) fn publish_tail(&self, tail: Tail) {
-        self.notifier.notify(Notification { session: self.session, tail, appended: None });
+        self.notifier.notify(Notification { session: self.session, tail, lines: None });
     }
 }
 
@@ -214,7 +216,7 @@ mod tests {
         let notifier = Arc::new(Notifier::new(0));
         let key = SessionKey(1);
         let mut subscription = notifier.subscribe(key);
-        let notify = |tail| notifier.notify(Notification { session: key, tail, appended: None });
+        let notify = |tail| notifier.notify(Notification { session: key, tail, lines: None });
         let latest_tail =
             |subscription: &mut Subscription| subscription.latest(0, ReadLimits { max_events: 1, max_bytes: 1 }).0;
         notify(Tail::Open { last: 7 });

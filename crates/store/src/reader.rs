@@ -1,5 +1,9 @@
 //! A cursor into a session's log.
 
+use std::time::Duration;
+
+use tokio::time::sleep;
+
 use crate::notifier::{Subscription, Tail};
 use crate::{Batch, RawPayloads, ReadLimits, SessionKey, Store, StoreError};
 
@@ -8,6 +12,9 @@ const BUFFERED_READ_LIMITS: ReadLimits = ReadLimits { max_events: 256, max_bytes
 /// Limits of a batch that is read from the disk, which is also the memory that a slow client costs its server. A batch
 /// is larger than a typical append, so that a reader that is behind catches up.
 const DISK_READ_LIMITS: ReadLimits = ReadLimits { max_events: 512, max_bytes: 64 * 1024 };
+
+/// Delay before a reader tries again when the database was unavailable.
+pub(crate) const UNAVAILABLE_DELAY: Duration = Duration::from_millis(250);
 
 /// A cursor into a session's log.
 #[derive(Debug)]
@@ -35,10 +42,21 @@ impl EventReader {
     ///
     /// Cancel safe: the cursor moves only when events are returned.
     ///
+    /// While a shared database is unavailable, it waits too.
+    ///
     /// # Errors
     ///
     /// If the database fails. The cursor does not move.
     pub async fn next(&mut self) -> Result<Option<Batch>, StoreError> {
+        loop {
+            match self.try_next().await {
+                Err(StoreError::Unavailable(_)) => sleep(UNAVAILABLE_DELAY).await,
+                result => return result,
+            }
+        }
+    }
+
+    async fn try_next(&mut self) -> Result<Option<Batch>, StoreError> {
         loop {
             // The tail may be far ahead of the events in memory.
             let (tail, buffered) = self.subscription.latest(self.after, BUFFERED_READ_LIMITS);

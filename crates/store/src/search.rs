@@ -9,8 +9,12 @@ pub(crate) mod words;
 
 use interlingua_schema::{SessionId, Timestamp};
 
+use crate::StoreError;
+
 /// Maximum size of the text of a query.
 pub const MAX_QUERY_BYTES: usize = 1024;
+/// Maximum number of words of a query.
+pub const MAX_QUERY_WORDS: usize = 64;
 
 /// What to search for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +41,14 @@ impl SearchQuery {
     interlingua_schema::setters! {
         pub agent: Option<String>,
         pub since: Option<Timestamp>,
+    }
+
+    /// Refuses a query with too many words.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        match words::words(&self.text).count() {
+            found if found > MAX_QUERY_WORDS => Err(StoreError::TooManyWords { found }),
+            _ => Ok(()),
+        }
     }
 }
 

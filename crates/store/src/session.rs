@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use interlingua_schema::{NativeSessionId, RawJson, SessionId, Timestamp};
 
+/// Maximum number of labels of a session.
+pub const MAX_LABELS: usize = 64;
+
 /// The store's own key of a session. It is cheap to copy and never reused, so a stale key of a deleted session does
 /// not refer to a later session with the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,7 +40,16 @@ pub struct NewSession {
     pub has_secrets: bool,
     /// Other settings of the session, in a form that only the runtime understands. Never credentials.
     pub config: Option<RawJson>,
+    /// When the session began, if it is older than the store's session; `None` for now.
+    pub created_at: Option<Timestamp>,
+    /// Where the agent can run, in a store that servers share: [`ANY_SERVER`], or the name of a server.
+    pub placement: Option<String>,
+    /// The shared home of the agents that the session's files are in, if servers share one.
+    pub home: Option<String>,
 }
+
+/// The placement of a session that every server can run.
+pub const ANY_SERVER: &str = "any";
 
 impl NewSession {
     /// A session with this id and agent, without any options.
@@ -56,6 +68,9 @@ impl NewSession {
             labels: BTreeMap::new(),
             has_secrets: false,
             config: None,
+            created_at: None,
+            placement: None,
+            home: None,
         }
     }
 }
@@ -110,6 +125,12 @@ pub struct Session {
     pub updated_at: Timestamp,
     /// [`NewSession::config`], as the session was created with.
     pub config: Option<RawJson>,
+    /// [`NewSession::placement`].
+    pub placement: Option<String>,
+    /// The server that owns the session now, in a store that servers share.
+    pub owner: Option<String>,
+    /// Whether a server that runs has all values that may be secret in memory, in a store that servers share.
+    pub has_secret_holder: bool,
 }
 
 /// Changes of what a session was created with. A field that is `None` does not change.

@@ -23,7 +23,7 @@ pub struct SessionFilter {
     pub directory: Option<String>,
     /// Only sessions that have changed since.
     pub since: Option<Timestamp>,
-    /// Only sessions whose id, title or directory contains this text; ASCII letters in either case.
+    /// Only sessions whose id, title or directory contains this text, in upper or lower case.
     pub text: Option<String>,
 }
 
@@ -112,16 +112,4 @@ impl SessionFilter {
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// Escapes a text for `LIKE`.
-pub(crate) fn escape_pattern(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if matches!(letter, '%' | '_' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(letter);
-    }
-    pattern
 }

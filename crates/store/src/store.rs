@@ -1,22 +1,22 @@
 //! The store: its public methods.
 
+mod reads;
+
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
-use std::task::{Context, Poll};
-use std::time::Duration;
 
 use interlingua_schema::SessionId;
-use tokio::sync::oneshot;
 
 use crate::global_cursor::Position;
-use crate::global_feed::Run;
 use crate::notifier::Tail;
+use crate::postgres::{PostgresStore, StoredRuns};
 use crate::sqlite::{Merge, SqliteStore};
 use crate::{
-    Append, Batch, Enqueued, EventReader, GlobalReader, GlobalStart, MessageId, MessageRecord, NewMessage, NewSession,
-    OpenError, QueuedMessage, RawPayloads, ReadLimits, SearchQuery, SearchResults, Session, SessionChanges,
-    SessionFilter, SessionKey, StoreError, StoreOptions, StoredSessionPage, StoredState,
+    Acquired, Append, Batch, Enqueued, EventReader, Fleet, GlobalReader, GlobalStart, Lease, MessageId, MessageRecord,
+    NewMessage, NewSession, OpenError, PendingWrite, PostgresOptions, QueuedMessage, RawPayloads, ReadLimits,
+    SearchQuery, SearchResults, Session, SessionChanges, SessionFilter, SessionKey, StoreError, StoreOptions,
+    StoreProbe, StoreStats, StoreUsage, StoredSessionPage, StoredState,
 };
 
 /// The durable log of sessions and events. Cloning it copies a pointer.
@@ -32,64 +32,25 @@ pub struct Store {
 #[derive(Clone)]
 enum Backend {
     Sqlite(SqliteStore),
+    Postgres(PostgresStore),
 }
 
 /// The stored events of many sessions, while they are being read.
 #[derive(Debug)]
 pub(crate) enum StoredEvents {
     Sqlite(Merge),
+    Postgres(StoredRuns),
 }
 
 impl StoredEvents {
-    /// Position after the last event.
-    pub(crate) fn end(&self) -> Position {
+    /// Position after the last event, and after those that were filtered out. `durable` is the position after the last append
+    /// that was durable before the events were looked up.
+    pub(crate) fn end(&self, durable: Position) -> Position {
         match self {
-            Self::Sqlite(merge) => merge.end(),
+            Self::Sqlite(merge) => merge.end().max(durable),
+            // Reading has moved past what was filtered out.
+            Self::Postgres(runs) => runs.end(),
         }
-    }
-}
-
-/// Counters of a store since it was opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StoreStats {
-    /// Number of appended events.
-    pub events: u64,
-    /// Number of committed transactions.
-    pub commits: u64,
-    /// Number of writes that failed because of the database or a full disk.
-    pub failures: u64,
-}
-
-/// The state of a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StoreProbe {
-    /// Time from the call to the commit.
-    pub lag: Duration,
-    /// Free space on the disk, in bytes.
-    pub free_bytes: u64,
-}
-
-/// A write that was queued. It resolves when the write is durable, or to the reason why it was refused.
-///
-/// Writes are executed in the order of the calls. Dropping a `PendingWrite` does not cancel the write.
-#[must_use = "a write is not durable until this resolves"]
-#[derive(Debug)]
-pub struct PendingWrite<T>(oneshot::Receiver<Result<T, StoreError>>);
-
-impl<T> PendingWrite<T> {
-    pub(crate) fn new(result: oneshot::Receiver<Result<T, StoreError>>) -> Self {
-        Self(result)
-    }
-}
-
-impl<T> Future for PendingWrite<T> {
-    type Output = Result<T, StoreError>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // The sender is dropped without a result only when the writer is gone.
-        Pin::new(&mut self.0).poll(context).map(|result| result.unwrap_or(Err(StoreError::Closed)))
     }
 }
 
@@ -110,6 +71,62 @@ impl Store {
         Ok(Self { backend: Backend::Sqlite(store) })
     }
 
+    /// Whether a data directory has a store.
+    #[must_use]
+    pub fn exists(data_dir: &Path) -> bool {
+        SqliteStore::exists(data_dir)
+    }
+
+    /// Connects to a store in a Postgres database, which any number of servers share. Creates its tables if they do not
+    /// exist.
+    ///
+    /// # Errors
+    ///
+    /// If the database cannot be reached or used, or a newer version of this program has made its tables.
+    pub async fn connect(options: PostgresOptions) -> Result<Self, OpenError> {
+        let store = PostgresStore::connect(options).await?;
+        Ok(Self { backend: Backend::Postgres(store) })
+    }
+
+    /// The servers that share the store, as this one sees them. `None` for a store of one process, and if this process is
+    /// not a server.
+    #[must_use]
+    pub fn fleet(&self) -> Option<Fleet> {
+        match &self.backend {
+            Backend::Sqlite(_) => None,
+            Backend::Postgres(store) => Fleet::new(store),
+        }
+    }
+
+    /// Name of the database behind the store: `sqlite` or `postgres`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match &self.backend {
+            Backend::Sqlite(_) => "sqlite",
+            Backend::Postgres(_) => "postgres",
+        }
+    }
+
+    /// Takes the lease of a session, which appends show. In a store of one process, it is always there.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::SessionNotFound`] or [`StoreError::SessionEnded`], or if the database fails.
+    pub async fn acquire(&self, session: SessionKey) -> Result<Acquired, StoreError> {
+        match &self.backend {
+            Backend::Sqlite(_) => Ok(Acquired::Lease(Lease::exclusive(session))),
+            Backend::Postgres(store) => store.acquire(session).await,
+        }
+    }
+
+    /// Gives a lease back, after the appends that were made before. It is done in the background.
+    pub fn release(&self, lease: &Lease) {
+        match &self.backend {
+            Backend::Sqlite(_) => {}
+            Backend::Postgres(store) => drop(store.release(lease)),
+        }
+    }
+
     /// Creates a session.
     ///
     /// # Errors
@@ -118,6 +135,7 @@ impl Store {
     pub fn create(&self, session: NewSession) -> PendingWrite<Session> {
         match &self.backend {
             Backend::Sqlite(store) => store.create(session),
+            Backend::Postgres(store) => store.create(session),
         }
     }
 
@@ -131,6 +149,7 @@ impl Store {
     pub fn append(&self, session: SessionKey, append: Append) -> PendingWrite<()> {
         match &self.backend {
             Backend::Sqlite(store) => store.append(session, append),
+            Backend::Postgres(store) => store.append(session, append),
         }
     }
 
@@ -142,6 +161,7 @@ impl Store {
     pub fn enqueue(&self, session: SessionKey, message: NewMessage) -> PendingWrite<Enqueued> {
         match &self.backend {
             Backend::Sqlite(store) => store.enqueue(session, message),
+            Backend::Postgres(store) => store.enqueue(session, message),
         }
     }
 
@@ -153,6 +173,7 @@ impl Store {
     pub fn cancel_message(&self, session: SessionKey, message: MessageId) -> PendingWrite<bool> {
         match &self.backend {
             Backend::Sqlite(store) => store.cancel_message(session, message),
+            Backend::Postgres(store) => store.cancel_message(session, message),
         }
     }
 
@@ -164,6 +185,7 @@ impl Store {
     pub fn update_session(&self, session: SessionKey, changes: SessionChanges) -> PendingWrite<Session> {
         match &self.backend {
             Backend::Sqlite(store) => store.update_session(session, changes),
+            Backend::Postgres(store) => store.update_session(session, changes),
         }
     }
 
@@ -181,6 +203,19 @@ impl Store {
     ) -> Result<PathBuf, StoreError> {
         match &self.backend {
             Backend::Sqlite(store) => store.save_upload(session, name, content).await,
+            Backend::Postgres(store) => store.save_upload(session, name, content).await,
+        }
+    }
+
+    /// The path of an uploaded file on this host, if `path` is that of a file which was uploaded to another server.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails, or the file cannot be written.
+    pub async fn fetch_upload(&self, session: SessionKey, path: &Path) -> Result<Option<PathBuf>, StoreError> {
+        match &self.backend {
+            Backend::Sqlite(_) => Ok(None),
+            Backend::Postgres(store) => store.fetch_upload(session, path).await,
         }
     }
 
@@ -195,6 +230,20 @@ impl Store {
     pub fn delete(&self, session: SessionKey) -> PendingWrite<()> {
         match &self.backend {
             Backend::Sqlite(store) => store.delete(session),
+            Backend::Postgres(store) => store.delete(session),
+        }
+    }
+
+    /// Deletes a session as [`delete`](Self::delete) does, but only if it was not used: it has this number of events,
+    /// and never had a message or an uploaded file. So an import can replace what it has stored.
+    ///
+    /// # Errors
+    ///
+    /// Resolves to [`StoreError::SessionChanged`] if it was used, [`StoreError::SessionNotFound`] if it does not exist.
+    pub fn delete_unchanged(&self, session: SessionKey, event_count: u64) -> PendingWrite<()> {
+        match &self.backend {
+            Backend::Sqlite(store) => store.delete_unchanged(session, event_count),
+            Backend::Postgres(store) => store.delete_unchanged(session, event_count),
         }
     }
 
@@ -206,6 +255,7 @@ impl Store {
     pub async fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError> {
         match &self.backend {
             Backend::Sqlite(store) => store.session(id).await,
+            Backend::Postgres(store) => store.session(id).await,
         }
     }
 
@@ -223,6 +273,7 @@ impl Store {
     ) -> Result<StoredSessionPage, StoreError> {
         match &self.backend {
             Backend::Sqlite(store) => store.sessions(filter, limit, from).await,
+            Backend::Postgres(store) => store.sessions(filter, limit, from).await,
         }
     }
 
@@ -234,6 +285,7 @@ impl Store {
     pub async fn count_sessions(&self, filter: &SessionFilter) -> Result<u64, StoreError> {
         match &self.backend {
             Backend::Sqlite(store) => store.count_sessions(filter).await,
+            Backend::Postgres(store) => store.count_sessions(filter).await,
         }
     }
 
@@ -247,6 +299,7 @@ impl Store {
     pub async fn interrupted_sessions(&self) -> Result<Vec<Session>, StoreError> {
         match &self.backend {
             Backend::Sqlite(store) => store.interrupted_sessions().await,
+            Backend::Postgres(store) => store.interrupted_sessions().await,
         }
     }
 
@@ -258,6 +311,7 @@ impl Store {
     pub async fn load_state(&self, session: SessionKey) -> Result<StoredState, StoreError> {
         match &self.backend {
             Backend::Sqlite(store) => store.load_state(session).await,
+            Backend::Postgres(store) => store.load_state(session).await,
         }
     }
 
@@ -269,17 +323,25 @@ impl Store {
     pub async fn next_message(&self, session: SessionKey) -> Result<Option<QueuedMessage>, StoreError> {
         match &self.backend {
             Backend::Sqlite(store) => store.next_message(session).await,
+            Backend::Postgres(store) => store.next_message(session).await,
         }
     }
 
-    /// The queued messages of a session, oldest first.
+    /// The queued messages of a session, oldest first: those after a message, until their texts have this size. At least
+    /// one, unless there are no more.
     ///
     /// # Errors
     ///
     /// If the database fails.
-    pub async fn queued_messages(&self, session: SessionKey) -> Result<Vec<QueuedMessage>, StoreError> {
+    pub async fn queued_messages(
+        &self,
+        session: SessionKey,
+        after: Option<MessageId>,
+        max_bytes: usize,
+    ) -> Result<Vec<QueuedMessage>, StoreError> {
         match &self.backend {
-            Backend::Sqlite(store) => store.queued_messages(session).await,
+            Backend::Sqlite(store) => store.queued_messages(session, after, max_bytes).await,
+            Backend::Postgres(store) => store.queued_messages(session, after, max_bytes).await,
         }
     }
 
@@ -295,6 +357,7 @@ impl Store {
     ) -> Result<Option<MessageRecord>, StoreError> {
         match &self.backend {
             Backend::Sqlite(store) => store.find_message(session, public_id).await,
+            Backend::Postgres(store) => store.find_message(session, public_id).await,
         }
     }
 
@@ -312,6 +375,7 @@ impl Store {
     ) -> Result<Batch, StoreError> {
         match &self.backend {
             Backend::Sqlite(store) => store.read(session, after, limits, raw).await,
+            Backend::Postgres(store) => store.read(session, after, limits, raw).await,
         }
     }
 
@@ -320,6 +384,7 @@ impl Store {
     pub fn reader(&self, session: SessionKey, after: u64, raw: RawPayloads) -> EventReader {
         let subscription = match &self.backend {
             Backend::Sqlite(store) => store.subscribe(session),
+            Backend::Postgres(store) => store.subscribe(session),
         };
         EventReader::new(self.clone(), subscription, session, after, raw)
     }
@@ -335,8 +400,12 @@ impl Store {
         filter: SessionFilter,
         raw: RawPayloads,
     ) -> Result<GlobalReader, StoreError> {
-        let (store_id, last_append, subscription) = match &self.backend {
+        let (store_id, last_append, (subscription, end)) = match &self.backend {
             Backend::Sqlite(store) => (store.store_id(), store.last_append(), store.subscribe_to_all()),
+            Backend::Postgres(store) => {
+                let (subscription, end) = store.subscribe_to_all().await?;
+                (store.store_id(), end, (subscription, end))
+            }
         };
         if let GlobalStart::After(cursor) = start {
             let position = cursor.position;
@@ -349,7 +418,8 @@ impl Store {
                 return Err(StoreError::CursorGone);
             }
         }
-        Ok(GlobalReader::new(self.clone(), store_id, subscription, start, filter, raw))
+        let end = Position::end_of(end);
+        Ok(GlobalReader::new(self.clone(), store_id, (subscription, end), start, filter, raw))
     }
 
     /// Searches the text of all events. The index is filled after events are durable; a search waits a short time for
@@ -357,18 +427,25 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// If the database fails.
+    /// If the query has too many words, or the database fails.
     pub async fn search(&self, query: SearchQuery) -> Result<SearchResults, StoreError> {
+        query.check()?;
         match &self.backend {
             Backend::Sqlite(store) => store.search(query).await,
+            Backend::Postgres(store) => store.search(&query).await,
         }
     }
 
-    /// Commits what is queued and closes the database: its file is then complete without other files. Everything after
-    /// this fails with [`StoreError::Closed`]. Blocks the thread until it is done.
-    pub fn close(&self) {
+    /// Commits what is queued and closes the database: the file of a data directory is then complete without other files,
+    /// and leases are given back. Everything after this fails with [`StoreError::Closed`].
+    pub async fn close(&self) {
         match &self.backend {
-            Backend::Sqlite(store) => store.close(),
+            Backend::Sqlite(store) => {
+                let store = store.clone();
+                // The task ends only with a panic, which is logged.
+                let _ = tokio::task::spawn_blocking(move || store.close()).await;
+            }
+            Backend::Postgres(store) => store.close().await,
         }
     }
 
@@ -380,6 +457,19 @@ impl Store {
     pub async fn probe(&self) -> Result<StoreProbe, StoreError> {
         match &self.backend {
             Backend::Sqlite(store) => store.probe().await,
+            Backend::Postgres(store) => store.probe().await,
+        }
+    }
+
+    /// What the store contains. `complete` are the sessions of which all values that may be secret are known.
+    ///
+    /// # Errors
+    ///
+    /// If the database fails.
+    pub async fn usage(&self, complete: BTreeSet<SessionKey>) -> Result<StoreUsage, StoreError> {
+        match &self.backend {
+            Backend::Sqlite(store) => store.usage(complete).await,
+            Backend::Postgres(store) => store.usage(complete).await,
         }
     }
 
@@ -388,56 +478,7 @@ impl Store {
     pub fn stats(&self) -> StoreStats {
         match &self.backend {
             Backend::Sqlite(store) => store.stats(),
-        }
-    }
-
-    pub(crate) async fn load_tail(&self, session: SessionKey) -> Result<Tail, StoreError> {
-        match &self.backend {
-            Backend::Sqlite(store) => store.load_tail(session).await,
-        }
-    }
-
-    /// Begins to read the stored events after a position, of the sessions that pass the filter.
-    pub(crate) async fn load_stored(
-        &self,
-        filter: &SessionFilter,
-        position: Position,
-    ) -> Result<StoredEvents, StoreError> {
-        match &self.backend {
-            Backend::Sqlite(store) => store.load_merge(filter, position).await.map(StoredEvents::Sqlite),
-        }
-    }
-
-    /// Reads the next events up to the limits; none at the end.
-    pub(crate) async fn read_stored(
-        &self,
-        stored: StoredEvents,
-        limits: ReadLimits,
-        raw: RawPayloads,
-    ) -> Result<(StoredEvents, Vec<Run>), StoreError> {
-        match (&self.backend, stored) {
-            (Backend::Sqlite(store), StoredEvents::Sqlite(merge)) => {
-                let (merge, runs) = store.read_merge(merge, limits, raw).await?;
-                Ok((StoredEvents::Sqlite(merge), runs))
-            }
-        }
-    }
-
-    /// Those of the sessions that pass a filter.
-    pub(crate) async fn filter_sessions(
-        &self,
-        filter: &SessionFilter,
-        sessions: Vec<SessionKey>,
-    ) -> Result<Vec<SessionKey>, StoreError> {
-        match &self.backend {
-            Backend::Sqlite(store) => store.filter_sessions(filter, sessions).await,
-        }
-    }
-
-    /// Reads the events of appends again, with their payloads.
-    pub(crate) async fn read_payloads(&self, runs: Vec<Run>) -> Result<Vec<Run>, StoreError> {
-        match &self.backend {
-            Backend::Sqlite(store) => store.read_payloads(runs).await,
+            Backend::Postgres(store) => store.stats(),
         }
     }
 }

@@ -12,9 +12,28 @@ const BYTES_BEFORE: usize = 60;
 /// Maximum number of words that are compared for the best place.
 const MAX_MATCHES: usize = 500;
 
-/// The part of a text with most of the words, on one line.
-pub(crate) fn snippet(text: &str, phrases: &[Phrase]) -> String {
-    let wanted: Vec<(String, bool)> = phrases.iter().flat_map(Phrase::lowercase_words).collect();
+/// The part of a text with most of the words.
+pub(crate) struct Snippet {
+    /// The part, on one line.
+    pub(crate) text: String,
+    /// Number of different words that it has, and whether these are all.
+    pub(crate) words: usize,
+    pub(crate) is_complete: bool,
+}
+
+impl Snippet {
+    /// Finds the part of a text with most of the words.
+    pub(crate) fn find(text: &str, phrases: &[Phrase]) -> Self {
+        let mut wanted: Vec<(String, bool)> = phrases.iter().flat_map(Phrase::lowercase_words).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let (offset, words) = find_best(text, &wanted);
+        Self { text: excerpt(text, offset), words, is_complete: words == wanted.len() }
+    }
+}
+
+/// The offset of the place with most of the words, and their number.
+fn find_best(text: &str, wanted: &[(String, bool)]) -> (usize, usize) {
     let is_wanted = |word: &str| {
         let word = word.to_lowercase();
         wanted.iter().position(|(wanted, is_prefix)| *wanted == word || *is_prefix && word.starts_with(wanted.as_str()))
@@ -30,8 +49,8 @@ pub(crate) fn snippet(text: &str, phrases: &[Phrase]) -> String {
         inside.map(|(_, index)| index).collect::<BTreeSet<_>>().len()
     };
     // The first of the best places. Words with marks that the index ignores may not be found here.
-    let best = (0..matches.len()).rev().max_by_key(|first| distinct(*first)).map_or(0, |first| matches[first].0);
-    excerpt(text, best)
+    let counts = (0..matches.len()).map(|first| (matches[first].0, distinct(first)));
+    counts.rev().max_by_key(|(_, words)| *words).unwrap_or_default()
 }
 
 /// The text around an offset, on one line, with `…` where it was cut.
@@ -72,7 +91,7 @@ mod tests {
     use super::*;
 
     fn snippet_of(text: &str, query: &str) -> String {
-        snippet(text, &parse_query(query))
+        Snippet::find(text, &parse_query(query)).text
     }
 
     #[test]

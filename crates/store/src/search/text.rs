@@ -1,6 +1,12 @@
 //! The text of an event that can be searched.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use interlingua_schema::{ContentPart, EventData, Item, UniversalEvent};
+
+use super::MAX_QUERY_WORDS;
+use super::words::words;
 
 /// Size of a document up to which a long text is not divided.
 const MAX_DOCUMENT_BYTES: usize = 32 * 1024;
@@ -99,6 +105,22 @@ pub(crate) fn divide(text: &str) -> impl Iterator<Item = &str> {
         rest = tail;
         Some(document)
     })
+}
+
+/// The text of a document as it is indexed: with the first words of the next document of the event, so that words which
+/// follow each other are found.
+pub(crate) fn with_overlap<'a>(document: &'a str, next: Option<&str>) -> Cow<'a, str> {
+    let Some(next) = next else { return Cow::Borrowed(document) };
+    let overlap = words(next).nth(MAX_QUERY_WORDS - 2).map_or(next.len(), |(offset, word)| offset + word.len());
+    Cow::Owned(format!("{document} {}", &next[..overlap]))
+}
+
+/// The different words of documents, in the order in which they first occur.
+pub(crate) fn different_words(documents: &[&str]) -> String {
+    let mut seen = HashSet::new();
+    let all = documents.iter().flat_map(|document| words(document));
+    let different: Vec<&str> = all.filter_map(|(_, word)| seen.insert(word).then_some(word)).collect();
+    different.join(" ")
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Words: how text is divided into them for the index, and the words of a query.
 
-/// Maximum number of words of a query. Further ones are ignored.
-const MAX_WORDS: usize = 32;
+use std::borrow::Cow;
 
 /// Whether a character is a word of its own: scripts that put no spaces between words.
 pub(crate) fn is_ideograph(character: char) -> bool {
@@ -16,7 +15,10 @@ pub(crate) fn is_ideograph(character: char) -> bool {
 }
 
 /// The text with spaces around the characters that are words of their own. The index divides it at the spaces.
-pub(crate) fn separate_ideographs(text: &str) -> String {
+pub(crate) fn separate_ideographs(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_ideograph) {
+        return Cow::Borrowed(text);
+    }
     let mut separated = String::with_capacity(text.len());
     for character in text.chars() {
         if is_ideograph(character) {
@@ -25,7 +27,7 @@ pub(crate) fn separate_ideographs(text: &str) -> String {
             separated.push(character);
         }
     }
-    separated
+    Cow::Owned(separated)
 }
 
 /// A part of a query: words that follow each other.
@@ -65,7 +67,6 @@ pub(crate) fn parse_query(query: &str) -> Vec<Phrase> {
             phrases.extend(part.split_whitespace().filter_map(Phrase::new));
         }
     }
-    phrases.truncate(MAX_WORDS);
     phrases
 }
 
@@ -73,7 +74,7 @@ impl Phrase {
     /// The phrase of a text; `None` if it has no words.
     pub(crate) fn new(text: &str) -> Option<Self> {
         // Only words, because other characters could mean something to the index.
-        let found: Vec<&str> = words(text).map(|(_, word)| word).take(MAX_WORDS).collect();
+        let found: Vec<&str> = words(text).map(|(_, word)| word).collect();
         (!found.is_empty()).then(|| Self { text: found.join(" "), is_prefix: text.ends_with('*') })
     }
 
@@ -87,14 +88,20 @@ impl Phrase {
         self.is_prefix
     }
 
+    /// Whether it has several words, so that their order matters.
+    pub(crate) fn has_order(&self) -> bool {
+        self.text.contains(' ')
+    }
+
+    /// The words, and whether the last one is only the beginning of a word.
+    pub(crate) fn words(&self) -> impl Iterator<Item = (&str, bool)> {
+        let count = self.text.split(' ').count();
+        self.text.split(' ').enumerate().map(move |(index, word)| (word, self.is_prefix && index + 1 == count))
+    }
+
     /// The words in lower case, and whether the last one is only the beginning of a word.
     pub(crate) fn lowercase_words(&self) -> impl Iterator<Item = (String, bool)> {
-        let count = self.text.split(' ').count();
-        let is_prefix = self.is_prefix;
-        self.text
-            .split(' ')
-            .enumerate()
-            .map(move |(index, word)| (word.to_lowercase(), is_prefix && index + 1 == count))
+        self.words().map(|(word, is_prefix)| (word.to_lowercase(), is_prefix))
     }
 }
 
@@ -115,7 +122,6 @@ mod tests {
         for nothing in ["", "  ", "\"\"", "***", "-", "🎉 \u{0}"] {
             assert!(parse_query(nothing).is_empty(), "{nothing}");
         }
-        assert_eq!(parse_query(&"word ".repeat(500)).len(), MAX_WORDS);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -75,7 +76,8 @@ pub(crate) fn open_existing(data_dir: &Path) -> Result<Connection, OpenError> {
 }
 
 fn copy(source: &Connection, target: &Path) -> rusqlite::Result<()> {
-    source.execute("VACUUM INTO ?1", [target.as_os_str().to_string_lossy()])?;
+    // The path is passed as bytes: it need not be UTF-8.
+    source.execute("VACUUM INTO CAST(?1 AS TEXT)", [target.as_os_str().as_bytes()])?;
     let copy = Connection::open_with_flags(target, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     // The copy has no log.
     log_marker::set_marker(&copy, false)?;

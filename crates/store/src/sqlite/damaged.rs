@@ -7,11 +7,11 @@ use interlingua_schema::Timestamp;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _};
 
-use crate::damaged::{Replacement, parse_intact};
+use crate::damaged::{Remains, Replacement, parse_intact};
 use crate::events::EventLines;
-use crate::sqlite::events::decode_events;
+use crate::sqlite::events::{decode_events, event_column};
 use crate::sqlite::schema::{place_range_after, sequence_at};
-use crate::stored_chunk::DamagedChunk;
+use crate::stored_chunk::{DamagedChunk, decode_damaged_events};
 use crate::{ReadLimits, SessionKey};
 
 /// Whether the database file is damaged, in contrast to a failed access to it.
@@ -21,23 +21,23 @@ pub(crate) fn is_corruption(error: &rusqlite::Error) -> bool {
 
 /// The text of a row, as far as it can be read: damaged text may have intact events.
 pub(crate) fn stored_text<'a>(decoded: Result<Cow<'a, str>, DamagedChunk>, column: ValueRef<'a>) -> Cow<'a, str> {
-    match (decoded, column) {
+    match (decoded, event_column(column)) {
         (Ok(text), _) => text,
-        (Err(DamagedChunk), ValueRef::Text(text)) => String::from_utf8_lossy(text),
-        (Err(DamagedChunk), _) => Cow::Borrowed(""),
+        (Err(DamagedChunk), Some(column)) => decode_damaged_events(column),
+        (Err(DamagedChunk), None) => Cow::Borrowed(""),
     }
 }
 
-/// Adds the events up to the last one of a damaged row. `text` is what the row has, one event per line.
+/// Adds the events up to the last one of a damaged row.
 pub(crate) fn push_row(
     connection: &Connection,
     session: SessionKey,
     lines: &mut EventLines,
     limits: ReadLimits,
     sequences: (u64, u64),
-    text: &str,
+    remains: Remains<'_>,
 ) -> rusqlite::Result<ControlFlow<()>> {
-    load_replacement(connection, session, lines)?.push_row(lines, limits, sequences, text).map_err(encode_error)
+    load_replacement(connection, session, lines)?.push_row(lines, limits, sequences, remains).map_err(encode_error)
 }
 
 fn encode_error(error: serde_json::Error) -> rusqlite::Error {

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::sqlite::reserve::Reserve;
 use crate::sqlite::schema::{self, APPLICATION_ID, FORMAT_VERSION, OLDEST_FORMAT_VERSION};
-use crate::sqlite::{log_marker, migration, wal_checkpoint};
+use crate::sqlite::{log_marker, migration, session_filter, wal_checkpoint};
 use crate::{Durability, OpenError, StoreOptions};
 
 const DATABASE_FILE: &str = "interlingua.db";
@@ -19,6 +19,8 @@ pub(crate) struct OpenDatabase {
     pub(crate) connection: Connection,
     pub(crate) file: PathBuf,
     pub(crate) reserve: Reserve,
+    /// Whether an earlier process did not empty the write-ahead log, which may have deleted text.
+    pub(crate) had_log: bool,
 }
 
 /// The database file of a data directory.
@@ -29,10 +31,10 @@ pub(crate) fn file(data_dir: &Path) -> PathBuf {
 /// Opens the database of a locked data directory for writing. Creates it if it does not exist.
 pub(crate) fn open(data_dir: &Path, options: StoreOptions) -> Result<OpenDatabase, OpenError> {
     let file = file(data_dir);
-    let has_log = log_marker::has_log(&file);
+    let had_log = log_marker::has_log(&file);
     let connection = open_file(&file, options)?;
     let open_error = |source| OpenError::from_sqlite(&file, source);
-    if !has_log && log_marker::needs_log(&connection).map_err(open_error)? {
+    if !had_log && log_marker::needs_log(&connection).map_err(open_error)? {
         return Err(OpenError::LogLost { log: log_marker::log_file(&file), path: file });
     }
     match log_marker::begin_log(&connection) {
@@ -42,7 +44,7 @@ pub(crate) fn open(data_dir: &Path, options: StoreOptions) -> Result<OpenDatabas
         }
         result => result.map_err(open_error)?,
     }
-    Ok(OpenDatabase { connection, file, reserve: Reserve::new(data_dir) })
+    Ok(OpenDatabase { connection, file, reserve: Reserve::new(data_dir), had_log })
 }
 
 /// Opens a database file for writing, whether or not its log was lost.
@@ -117,5 +119,6 @@ pub(crate) fn open_for_reading(file: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(file, flags)?;
     connection.busy_timeout(Duration::from_secs(5))?;
     connection.pragma_update(None, "cache_size", -512)?;
+    session_filter::add_functions(&connection)?;
     Ok(connection)
 }

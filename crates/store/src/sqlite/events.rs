@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use rusqlite::Connection;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 
+use crate::damaged::Remains;
 use crate::events::EventLines;
 use crate::sqlite::damaged;
 use crate::sqlite::schema::{place_range_after, sequence_at};
@@ -68,8 +69,10 @@ fn read_rows(
                 lines.push_chunk(read_already, &events, payloads.as_deref(), limits)
             }
             decoded => {
-                let stored = damaged::stored_text(decoded, row.get_ref(3)?);
-                damaged::push_row(connection, session, lines, limits, (first, last), &stored)?
+                let checksums = event_checksums(connection, row.get(0)?);
+                let text = damaged::stored_text(decoded, row.get_ref(3)?);
+                let remains = Remains { text: &text, event_checksums: checksums.as_deref() };
+                damaged::push_row(connection, session, lines, limits, (first, last), remains)?
             }
         };
         if flow.is_break() {
@@ -89,10 +92,20 @@ pub(crate) fn to_value(column: EventColumn<'_>) -> ToSqlOutput<'_> {
 
 /// Decodes the column with the events of a chunk.
 pub(crate) fn decode_events(value: ValueRef<'_>, checksum: u32) -> Result<Cow<'_, str>, DamagedChunk> {
-    let column = match value {
-        ValueRef::Text(text) => EventColumn::Text(text),
-        ValueRef::Blob(compressed) => EventColumn::Compressed(compressed),
-        _ => return Err(DamagedChunk),
-    };
-    stored_chunk::decode_events(column, checksum)
+    stored_chunk::decode_events(event_column(value).ok_or(DamagedChunk)?, checksum)
+}
+
+/// The column with the events of a chunk; `None` if it cannot be one.
+pub(crate) fn event_column(value: ValueRef<'_>) -> Option<EventColumn<'_>> {
+    match value {
+        ValueRef::Text(text) => Some(EventColumn::Text(text)),
+        ValueRef::Blob(compressed) => Some(EventColumn::Compressed(compressed)),
+        _ => None,
+    }
+}
+
+/// The checksums of the events of a damaged row; `None` if it has none, or they cannot be read.
+fn event_checksums(connection: &Connection, place: i64) -> Option<Vec<u8>> {
+    let statement = connection.prepare_cached("SELECT event_checksums FROM events WHERE place = ?1");
+    statement.and_then(|mut statement| statement.query_row([place], |row| row.get(0))).unwrap_or_default()
 }

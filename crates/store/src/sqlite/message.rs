@@ -6,18 +6,46 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use crate::message::{BEGUN, CANCELLED, QUEUED};
 use crate::{MessageId, MessageRecord, MessageState, NewMessage, QueuedMessage, SessionKey, StoreError};
 
+/// A message as it is stored.
+#[derive(Debug)]
+pub(crate) struct EncodedMessage {
+    pub(crate) new: NewMessage,
+    /// JSON of the attachments, if there are any.
+    attachments: Option<String>,
+}
+
+impl EncodedMessage {
+    /// Encodes a message on the caller's thread, so that the writer thread only has to store it.
+    pub(crate) fn new(new: NewMessage) -> Result<Self, StoreError> {
+        let attachments = match new.message.attachments.as_slice() {
+            [] => None,
+            attachments => {
+                Some(serde_json::to_string(attachments).map_err(|error| StoreError::Database(error.to_string()))?)
+            }
+        };
+        Ok(Self { new, attachments })
+    }
+
+    /// Number of bytes in the queue.
+    pub(crate) fn byte_len(&self) -> usize {
+        self.new.message.text.len() + self.attachments.as_ref().map_or(0, String::len)
+    }
+}
+
+/// Number of bytes of the queued messages of a session.
+pub(crate) fn queued_bytes(connection: &Connection, session: SessionKey) -> Result<u64, StoreError> {
+    let query = "SELECT coalesce(sum(octet_length(text) + coalesce(octet_length(attachments), 0)), 0) FROM messages \
+                 WHERE session = ?1 AND state = 0";
+    Ok(connection.prepare_cached(query)?.query_row([session.0], |row| row.get::<_, i64>(0))?.cast_unsigned())
+}
+
 pub(crate) fn insert(
     connection: &Connection,
     session: SessionKey,
-    new: &NewMessage,
+    message: &EncodedMessage,
     time: Timestamp,
 ) -> Result<MessageId, StoreError> {
-    let attachments = match new.message.attachments.as_slice() {
-        [] => None,
-        attachments => {
-            Some(serde_json::to_string(attachments).map_err(|error| StoreError::Database(error.to_string()))?)
-        }
-    };
+    let EncodedMessage { new, attachments } = message;
     let id = connection
         .prepare_cached(
             "INSERT INTO messages (session, public_id, fingerprint, created_at, text, attachments) \
@@ -25,6 +53,12 @@ pub(crate) fn insert(
         )?
         .insert((session.0, &new.public_id, &new.fingerprint, time.as_millis(), &new.message.text, attachments))?;
     Ok(MessageId(id))
+}
+
+/// Number of queued messages of all sessions.
+pub(crate) fn count_queued(connection: &Connection) -> Result<u64, StoreError> {
+    let query = "SELECT count(*) FROM messages WHERE state = ?1";
+    Ok(connection.prepare_cached(query)?.query_row([QUEUED], |row| row.get::<_, i64>(0))?.cast_unsigned())
 }
 
 pub(crate) fn find(
@@ -48,7 +82,7 @@ pub(crate) fn find(
 }
 
 pub(crate) fn next(connection: &Connection, session: SessionKey) -> Result<Option<QueuedMessage>, StoreError> {
-    Ok(load(connection, session, 1)?.pop())
+    Ok(load(connection, session, None, 0)?.pop())
 }
 
 /// The first message of the queue, unless reading it takes long.
@@ -73,29 +107,34 @@ pub(crate) fn next_small(connection: &Connection, session: SessionKey) -> Result
     }
 }
 
-/// The first messages of the queue, oldest first.
+/// The messages of the queue after a message, oldest first, up to the one with which their texts reach this size.
 pub(crate) fn load(
     connection: &Connection,
     session: SessionKey,
-    limit: usize,
+    after: Option<MessageId>,
+    max_bytes: usize,
 ) -> Result<Vec<QueuedMessage>, StoreError> {
     let query = "SELECT id, public_id, created_at, text, attachments FROM messages \
-                 WHERE session = ?1 AND state = 0 ORDER BY id LIMIT ?2";
+                 WHERE session = ?1 AND state = 0 AND id > ?2 ORDER BY id";
     let mut statement = connection.prepare_cached(query)?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut rows = statement.query((session.0, limit))?;
-    let mut messages = Vec::new();
+    let mut rows = statement.query((session.0, after.map_or(i64::MIN, |after| after.0)))?;
+    let (mut messages, mut bytes) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
         let attachments = match row.get::<_, Option<String>>(4)? {
             Some(json) => serde_json::from_str(&json).map_err(|error| StoreError::Database(error.to_string()))?,
             None => Vec::new(),
         };
+        let text: String = row.get(3)?;
+        bytes += text.len();
         messages.push(QueuedMessage {
             id: MessageId(row.get(0)?),
             public_id: row.get(1)?,
             created_at: Timestamp::from_millis(row.get(2)?),
-            message: Message::new(row.get::<_, String>(3)?).attachments(attachments),
+            message: Message::new(text).attachments(attachments),
         });
+        if bytes >= max_bytes {
+            break;
+        }
     }
     Ok(messages)
 }

@@ -10,14 +10,20 @@ use crate::sqlite::schema::FORMAT_VERSION;
 ///
 /// From 4 to 5: appends are numbered. The events of older appends have number 0, so a reader of all sessions gets them
 /// session by session.
-const MIGRATIONS: [(i64, &str); 1] = [(
-    4,
-    "ALTER TABLE sessions ADD COLUMN last_append INTEGER NOT NULL DEFAULT 0;
-     ALTER TABLE events ADD COLUMN append INTEGER NOT NULL DEFAULT 0;
-     ALTER TABLE store_state ADD COLUMN store_id INTEGER NOT NULL DEFAULT 0;
-     ALTER TABLE store_state ADD COLUMN last_append INTEGER NOT NULL DEFAULT 0;
-     UPDATE store_state SET store_id = abs(random()) & 0xffffffff;",
-)];
+///
+/// From 5 to 6: every event has a checksum, so that damage costs no other events of its row, and long events are stored
+/// as differences to each other. Older events keep their form.
+const MIGRATIONS: [(i64, &str); 2] = [
+    (
+        4,
+        "ALTER TABLE sessions ADD COLUMN last_append INTEGER NOT NULL DEFAULT 0;
+         ALTER TABLE events ADD COLUMN append INTEGER NOT NULL DEFAULT 0;
+         ALTER TABLE store_state ADD COLUMN store_id INTEGER NOT NULL DEFAULT 0;
+         ALTER TABLE store_state ADD COLUMN last_append INTEGER NOT NULL DEFAULT 0;
+         UPDATE store_state SET store_id = abs(random()) & 0xffffffff;",
+    ),
+    (5, "ALTER TABLE events ADD COLUMN event_checksums BLOB;"),
+];
 
 /// Migrates a database to the current format, in one transaction.
 pub(crate) fn migrate(connection: &mut Connection, found: i64) -> rusqlite::Result<()> {

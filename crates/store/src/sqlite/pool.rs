@@ -4,14 +4,14 @@
 //! handing the work to another thread and waiting for it takes ten times as long, and longer on a busy machine. Larger
 //! reads run on a blocking thread.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
 use crate::StoreError;
-use crate::sqlite::database;
+use crate::sqlite::{database, reserve};
 
 /// Maximum number of reads on blocking threads: a thousand readers that wake up together must not start a thousand
 /// threads.
@@ -37,10 +37,14 @@ impl ReadPool {
         }
     }
 
+    /// The file of the database.
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
     /// Free space on the disk of the database.
     pub(crate) fn free_bytes(&self) -> Result<u64, StoreError> {
-        let disk = rustix::fs::statvfs(&self.file).map_err(|error| StoreError::Database(error.to_string()))?;
-        Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+        reserve::free_bytes(&self.file).map_err(|error| StoreError::Database(error.to_string()))
     }
 
     /// Closes the connections. Those that are reading are closed when they have finished.

@@ -21,13 +21,13 @@ impl Publisher {
         &self.indexer
     }
 
-    /// Tells the readers of the session, those of all sessions, and the search index. The writer calls it in the order of
-    /// its commits.
-    pub(crate) fn publish(&self, notification: Notification) {
+    /// Tells the readers of the session, those of all sessions, and the search index. `append` is the number of an append.
+    /// The writer calls it in the order of its commits.
+    pub(crate) fn publish(&self, notification: Notification, append: i64) {
         let session = notification.session;
-        match (&notification.appended, notification.tail) {
-            (Some(appended), _) => {
-                self.notifier.global().push(session, appended);
+        match (&notification.lines, notification.tail) {
+            (Some(lines), _) => {
+                self.notifier.global().push(session, append, lines);
                 self.indexer.observe_commit();
             }
             (None, Tail::Deleted) => {

@@ -12,7 +12,11 @@ use crate::{OpenError, StoreOptions};
 /// Copies what can be read to a new database, which takes the place of the damaged one. The damaged one is kept under
 /// another name, which is returned.
 pub(crate) fn rebuild(damaged: Connection, file: &Path) -> Result<(Connection, PathBuf), OpenError> {
-    let (rebuilt_file, kept_file) = (with_suffix(file, ".rebuilt"), with_suffix(file, ".damaged"));
+    let rebuilt_file = with_suffix(file, ".rebuilt");
+    // The file of an earlier repair may be the only place of something.
+    let suffixes = std::iter::once(".damaged".to_owned()).chain((2..).map(|number| format!(".damaged-{number}")));
+    let mut kept_files = suffixes.map(|suffix| with_suffix(file, &suffix)).filter(|kept| !kept.exists());
+    let kept_file = kept_files.next().unwrap_or_else(|| with_suffix(file, ".damaged"));
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| OpenError::File { path, source }

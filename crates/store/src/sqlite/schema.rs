@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use crate::SessionKey;
 
 /// Storage format of this version, stored as `user_version`.
-pub(crate) const FORMAT_VERSION: i64 = 5;
+pub(crate) const FORMAT_VERSION: i64 = 6;
 
 /// Oldest storage format that is migrated to the current one (see `migration`).
 pub(crate) const OLDEST_FORMAT_VERSION: i64 = 4;
@@ -77,7 +77,8 @@ const TABLES: &str = "
         checksum INTEGER NOT NULL,
         append INTEGER NOT NULL DEFAULT 0,
         json ANY NOT NULL,
-        payloads BLOB
+        payloads BLOB,
+        event_checksums BLOB
     ) STRICT;
     CREATE TABLE deleted_sessions (session INTEGER PRIMARY KEY) STRICT;
     CREATE TABLE store_state (

@@ -7,10 +7,12 @@
 
 mod database;
 mod documents;
+mod event_reader;
 mod index;
 mod indexer;
 mod match_expression;
 mod query;
+mod shards;
 
 pub(crate) use database::search_file;
 pub(crate) use indexer::{Indexer, IndexerHandle};

@@ -50,6 +50,9 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Session> {
         usage: json_column(row, 20)?,
         pending: json_column(row, 21)?,
         queued: row.get::<_, i64>(22)?.cast_unsigned(),
+        placement: None,
+        owner: None,
+        has_secret_holder: false,
     })
 }
 

@@ -1,10 +1,12 @@
 //! The store's operations on its database.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use interlingua_schema::SessionId;
+use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::global_cursor::Position;
@@ -21,12 +23,12 @@ use crate::sqlite::write::{
     AppendEvents, CancelMessage, CreateSession, DeleteSession, EnqueueMessage, Probe, StoreWrite, UpdateSession,
 };
 use crate::sqlite::writer::Writer;
-use crate::sqlite::{database, events, message, schema, session};
-use crate::uploads::Uploads;
+use crate::sqlite::{database, events, message, schema, session, session_filter};
+use crate::uploads::{self, Uploads};
 use crate::{
     Append, Batch, Enqueued, MessageId, MessageRecord, NewMessage, NewSession, OpenError, PendingWrite, QueuedMessage,
     RawPayloads, ReadLimits, SearchQuery, SearchResults, Session, SessionChanges, SessionFilter, SessionKey,
-    StoreError, StoreOptions, StoreProbe, StoreStats, StoredSessionPage, StoredState,
+    StoreError, StoreOptions, StoreProbe, StoreStats, StoreUsage, StoredSessionPage, StoredState,
 };
 
 /// How long a search waits for the index to be complete.
@@ -49,6 +51,7 @@ struct Shared {
     store_id: u32,
     search_file: PathBuf,
     uploads: Uploads,
+    upload_turn: tokio::sync::Mutex<()>,
     _lock: DirLock,
 }
 
@@ -62,15 +65,15 @@ impl SqliteStore {
         let (indexer_handle, commands) = IndexerHandle::new();
         let notifier = Arc::new(Notifier::new(counter.last()));
         let pool = ReadPool::new(database.file.clone());
-        let (feed, is_reserve_released) = (Arc::clone(notifier.global()), database.reserve.is_released());
+        let (feed, is_reserve_released) = (Arc::clone(notifier.global()), database.reserve.released_flag());
         let indexer =
             Indexer::start(indexer_handle.clone(), commands, &database.file, store_id, feed, is_reserve_released);
         let indexer = indexer.map_err(|source| OpenError::Directory { path: data_dir.to_owned(), source })?;
         let search_file = search::search_file(&database.file);
         let publisher = Publisher::new(Arc::clone(&notifier), indexer_handle.clone());
-        let writer = Writer::start(database, publisher, indexer)?;
-        let limits = Limits::new(&options);
-        let uploads = Uploads::new(data_dir);
+        let uploads = Uploads::open(data_dir.join(uploads::FOLDER_NAME));
+        let writer = Writer::start(database, uploads.clone(), publisher, indexer)?;
+        let limits = Limits::new(&options, uploads.clone());
         Ok(Self {
             shared: Arc::new(Shared {
                 pool,
@@ -82,22 +85,28 @@ impl SqliteStore {
                 store_id,
                 search_file,
                 uploads,
+                upload_turn: tokio::sync::Mutex::default(),
                 _lock: lock,
             }),
         })
     }
 
+    /// Whether a data directory has a database.
+    pub(crate) fn exists(data_dir: &Path) -> bool {
+        database::file(data_dir).exists()
+    }
+
     pub(crate) fn create(&self, session: NewSession) -> PendingWrite<Session> {
-        self.write(CreateSession::new(session, self.shared.limits))
+        self.write(CreateSession::new(session, self.shared.limits.clone()))
     }
 
     pub(crate) fn append(&self, session: SessionKey, append: Append) -> PendingWrite<()> {
         let counter = self.shared.counter.clone();
-        self.write(AppendEvents::new(session, append, self.shared.limits, counter))
+        self.write(AppendEvents::new(session, append, self.shared.limits.clone(), counter))
     }
 
     pub(crate) fn enqueue(&self, session: SessionKey, message: NewMessage) -> PendingWrite<Enqueued> {
-        self.write(EnqueueMessage::new(session, message, self.shared.limits))
+        self.write(EnqueueMessage::new(session, message, self.shared.limits.clone()))
     }
 
     pub(crate) fn cancel_message(&self, session: SessionKey, message: MessageId) -> PendingWrite<bool> {
@@ -115,13 +124,42 @@ impl SqliteStore {
         content: impl AsRef<[u8]> + Send + 'static,
     ) -> Result<PathBuf, StoreError> {
         let shared = Arc::clone(&self.shared);
-        let saved = tokio::task::spawn_blocking(move || shared.uploads.save(session, &name, content.as_ref())).await;
-        saved.unwrap_or(Err(StoreError::Closed))
+        let bytes = content.as_ref().len();
+        // Counted before the limits are checked: other files may be written at the same time.
+        let space = self.shared.uploads.take_space(bytes as u64);
+        let limits = self.shared.limits.clone();
+        let check = move |connection: &Connection| {
+            limits.check_store(connection, 0)?;
+            limits.check_session(connection, session, bytes)
+        };
+        // Files of a limited session are checked and written one after the other.
+        let turn = match self.shared.limits.max_session_bytes {
+            Some(_) => Some(self.shared.upload_turn.lock().await),
+            None => None,
+        };
+        self.shared.pool.read(check).await?;
+        let write = move || shared.uploads.save(session, &name, content.as_ref(), space);
+        let path = tokio::task::spawn_blocking(write).await.unwrap_or(Err(StoreError::Closed))?;
+        drop(turn);
+        // A deletion removes the files that exist when it is durable. This one may be younger.
+        if matches!(self.load_tail(session).await?, Tail::Deleted) {
+            if let Err(error) = self.shared.uploads.remove(session) {
+                tracing::warn!(%error, file = %path.display(), "cannot remove a file of a deleted session");
+            }
+            return Err(StoreError::SessionNotFound);
+        }
+        Ok(path)
     }
 
     pub(crate) fn delete(&self, session: SessionKey) -> PendingWrite<()> {
-        self.shared.uploads.remove(session);
         self.write(DeleteSession::new(session, self.shared.counter.clone()))
+    }
+
+    pub(crate) fn delete_unchanged(&self, session: SessionKey, event_count: u64) -> PendingWrite<()> {
+        if self.shared.uploads.has_files(session) {
+            return PendingWrite::refused(StoreError::SessionChanged);
+        }
+        self.write(DeleteSession::new(session, self.shared.counter.clone()).if_unchanged(event_count))
     }
 
     pub(crate) async fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError> {
@@ -162,8 +200,13 @@ impl SqliteStore {
         }
     }
 
-    pub(crate) async fn queued_messages(&self, session: SessionKey) -> Result<Vec<QueuedMessage>, StoreError> {
-        self.shared.pool.read(move |connection| message::load(connection, session, usize::MAX)).await
+    pub(crate) async fn queued_messages(
+        &self,
+        session: SessionKey,
+        after: Option<MessageId>,
+        max_bytes: usize,
+    ) -> Result<Vec<QueuedMessage>, StoreError> {
+        self.shared.pool.read(move |connection| message::load(connection, session, after, max_bytes)).await
     }
 
     pub(crate) async fn find_message(
@@ -189,15 +232,17 @@ impl SqliteStore {
         self.shared.notifier.subscribe(session)
     }
 
-    pub(crate) fn subscribe_to_all(&self) -> FeedSubscription {
-        self.shared.notifier.global().subscribe()
+    /// Subscribes to the appends of all sessions. Returns the number of the last one that is durable too.
+    pub(crate) fn subscribe_to_all(&self) -> (FeedSubscription, i64) {
+        let global = self.shared.notifier.global();
+        (global.subscribe(), global.last())
     }
 
     pub(crate) fn store_id(&self) -> u32 {
         self.shared.store_id
     }
 
-    /// Number of the last append.
+    /// Number of the last append, which may not be durable yet.
     pub(crate) fn last_append(&self) -> i64 {
         self.shared.counter.last()
     }
@@ -257,6 +302,18 @@ impl SqliteStore {
         Ok(StoreProbe { lag, free_bytes: self.shared.pool.free_bytes()? })
     }
 
+    pub(crate) async fn usage(&self, complete: BTreeSet<SessionKey>) -> Result<StoreUsage, StoreError> {
+        let (database, search) = (self.shared.pool.file().to_owned(), self.shared.search_file.clone());
+        let read = move |connection: &Connection| {
+            Ok(StoreUsage {
+                sessions: session_filter::count_by_state(connection, &complete)?,
+                queued_messages: message::count_queued(connection)?,
+                bytes: size_on_disk(&database) + size_on_disk(&search),
+            })
+        };
+        self.shared.pool.read(read).await
+    }
+
     pub(crate) fn stats(&self) -> StoreStats {
         self.shared.writer.stats()
     }
@@ -270,4 +327,12 @@ impl SqliteStore {
         self.shared.writer.send(write, sender);
         PendingWrite::new(receiver)
     }
+}
+
+/// Size of a database with its write-ahead log.
+fn size_on_disk(database: &Path) -> u64 {
+    let mut log = database.as_os_str().to_owned();
+    log.push("-wal");
+    let files = [database, Path::new(&log)];
+    files.iter().filter_map(|file| std::fs::metadata(file).ok()).map(|metadata| metadata.len()).sum()
 }

@@ -12,13 +12,16 @@ use rusqlite::{Connection, OptionalExtension, named_params, params};
 
 use crate::append::PreparedAppend;
 use crate::chunk::Chunk;
-use crate::notifier::{Appended, Notification, Tail};
+use crate::notifier::{Notification, Tail};
 use crate::session::encode_labels;
 use crate::sqlite::append_counter::AppendCounter;
 use crate::sqlite::limits::Limits;
+use crate::sqlite::message::EncodedMessage;
 use crate::sqlite::schema::place;
 use crate::sqlite::{events, message, session, summary};
-use crate::{Append, Enqueued, MessageId, NewMessage, NewSession, Session, SessionChanges, SessionKey, StoreError};
+use crate::{
+    Append, Enqueued, MAX_LABELS, MessageId, NewMessage, NewSession, Session, SessionChanges, SessionKey, StoreError,
+};
 
 /// One change of the database.
 pub(crate) trait StoreWrite: Send + 'static {
@@ -33,6 +36,11 @@ pub(crate) trait StoreWrite: Send + 'static {
         None
     }
 
+    /// Number of the append, if the write is one (see `append_counter`).
+    fn append_number(&self) -> i64 {
+        0
+    }
+
     /// Number of events that the write appends.
     fn appended_events(&self) -> usize {
         0
@@ -45,6 +53,11 @@ pub(crate) trait StoreWrite: Send + 'static {
 
     /// Whether the write deletes data: its caller waits until the data is removed from the files.
     fn deletes_data(&self) -> bool {
+        false
+    }
+
+    /// Whether the write removes text from the queue, which may have been long.
+    fn frees_space(&self) -> bool {
         false
     }
 }
@@ -77,7 +90,8 @@ const SESSION_BYTES: usize = 1024;
 
 impl CreateSession {
     pub(crate) fn new(session: NewSession, limits: Limits) -> Self {
-        Self { session, limits, time: now() }
+        let time = session.created_at.unwrap_or_else(now);
+        Self { session, limits, time }
     }
 }
 
@@ -135,7 +149,7 @@ impl AppendEvents {
     pub(crate) fn new(session: SessionKey, append: Append, limits: Limits, counter: AppendCounter) -> Self {
         let append = append.prepare();
         let is_essential = append.as_ref().is_ok_and(|append| append.changes.essential);
-        let limits = if is_essential { Limits::NONE } else { limits };
+        let limits = if is_essential { limits.removed() } else { limits };
         Self { session, append, limits, counter, number: AtomicI64::new(0) }
     }
 
@@ -188,14 +202,16 @@ impl AppendEvents {
 
     fn insert_chunks(&self, connection: &Connection, append: &PreparedAppend) -> Result<(), StoreError> {
         let mut insert = connection.prepare_cached(
-            "INSERT INTO events (place, count, checksum, append, json, payloads) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO events (place, count, checksum, append, json, payloads, event_checksums) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?;
         let number = self.number.load(Ordering::Relaxed);
         for (chunk, row) in append.chunks.iter().zip(&append.rows) {
             let text = append.lines.text(&chunk.events).unwrap_or_default();
             let place = self.chunk_place(append, chunk)?;
             let count = i64::try_from(chunk.events.len()).unwrap_or(i64::MAX);
-            insert.execute((place, count, row.checksum, number, events::to_value(row.events(text)), &row.payloads))?;
+            let events = events::to_value(row.events(text));
+            insert.execute((place, count, row.checksum, number, events, &row.payloads, &row.event_checksums))?;
         }
         Ok(())
     }
@@ -240,8 +256,11 @@ impl StoreWrite for AppendEvents {
         let append = self.append.as_ref().ok()?;
         let (_, last) = append.lines.sequence_range()?;
         let tail = if append.changes.ended { Tail::Ended { last } } else { Tail::Open { last } };
-        let appended = Appended { number: self.number.load(Ordering::Relaxed), lines: Arc::clone(&append.lines) };
-        Some(Notification { session: self.session, tail, appended: Some(appended) })
+        Some(Notification { session: self.session, tail, lines: Some(Arc::clone(&append.lines)) })
+    }
+
+    fn append_number(&self) -> i64 {
+        self.number.load(Ordering::Relaxed)
     }
 
     fn appended_events(&self) -> usize {
@@ -251,19 +270,23 @@ impl StoreWrite for AppendEvents {
     fn is_essential(&self) -> bool {
         self.append.as_ref().is_ok_and(|append| append.changes.essential)
     }
+
+    fn frees_space(&self) -> bool {
+        self.append.as_ref().is_ok_and(|append| append.changes.ended || !append.changes.begun.is_empty())
+    }
 }
 
 /// Adds a message to the end of a session's queue.
 pub(crate) struct EnqueueMessage {
     session: SessionKey,
-    message: NewMessage,
+    message: Result<EncodedMessage, StoreError>,
     limits: Limits,
     time: Timestamp,
 }
 
 impl EnqueueMessage {
     pub(crate) fn new(session: SessionKey, message: NewMessage, limits: Limits) -> Self {
-        Self { session, message, limits, time: now() }
+        Self { session, message: EncodedMessage::new(message), limits, time: now() }
     }
 }
 
@@ -271,7 +294,8 @@ impl StoreWrite for EnqueueMessage {
     type Output = Enqueued;
 
     fn run(&self, connection: &Connection) -> Result<Enqueued, StoreError> {
-        if let Some(existing) = message::find(connection, self.session, &self.message.public_id)? {
+        let message = self.message.as_ref().map_err(Clone::clone)?;
+        if let Some(existing) = message::find(connection, self.session, &message.new.public_id)? {
             return Ok(Enqueued::Existing(existing));
         }
         match session::load_tail(connection, self.session)? {
@@ -279,15 +303,12 @@ impl StoreWrite for EnqueueMessage {
             Tail::Ended { .. } => return Err(StoreError::SessionEnded),
             Tail::Deleted | Tail::Unknown => return Err(StoreError::SessionNotFound),
         }
-        let bytes = self.message.message.text.len();
-        self.limits.check_store(connection, bytes)?;
-        if self.limits.max_session_bytes.is_some() {
-            self.limits.check_session(session::stored_bytes(connection, self.session)?, bytes)?;
-        }
+        self.limits.check_store(connection, message.byte_len())?;
+        self.limits.check_session(connection, self.session, message.byte_len())?;
         connection
             .prepare_cached("UPDATE sessions SET updated_at = max(updated_at, ?2) WHERE key = ?1")?
             .execute((self.session.0, self.time.as_millis()))?;
-        message::insert(connection, self.session, &self.message, self.time).map(Enqueued::New)
+        message::insert(connection, self.session, message, self.time).map(Enqueued::New)
     }
 }
 
@@ -302,6 +323,10 @@ impl StoreWrite for CancelMessage {
 
     fn run(&self, connection: &Connection) -> Result<bool, StoreError> {
         message::cancel(connection, self.session, self.message)
+    }
+
+    fn frees_space(&self) -> bool {
+        true
     }
 }
 
@@ -330,6 +355,11 @@ impl StoreWrite for UpdateSession {
                 None => session.labels.remove(name),
             };
         }
+        // Checked here too, because several updates may add labels at the same time.
+        let found = session.labels.len();
+        if found > MAX_LABELS && changes.labels.values().any(Option::is_some) {
+            return Err(StoreError::TooManyLabels { found });
+        }
         connection
             .prepare_cached(
                 "UPDATE sessions SET title = iif(?2, ?3, title), model = iif(?4, ?5, model), \
@@ -352,19 +382,38 @@ impl StoreWrite for UpdateSession {
 
     fn notification(&self) -> Option<Notification> {
         // Its labels may have changed, on which the filters of readers depend.
-        Some(Notification { session: self.session, tail: Tail::Unknown, appended: None })
+        Some(Notification { session: self.session, tail: Tail::Unknown, lines: None })
     }
 }
 
 /// Deletes a session. Its events and messages are removed afterwards (see `purge`).
 pub(crate) struct DeleteSession {
     session: SessionKey,
+    /// Only if the session has this number of events and never had a message.
+    unchanged_since: Option<u64>,
     counter: AppendCounter,
 }
 
 impl DeleteSession {
     pub(crate) fn new(session: SessionKey, counter: AppendCounter) -> Self {
-        Self { session, counter }
+        Self { session, unchanged_since: None, counter }
+    }
+
+    /// Deletes the session only if it has this number of events and never had a message.
+    pub(crate) fn if_unchanged(self, event_count: u64) -> Self {
+        Self { unchanged_since: Some(event_count), ..self }
+    }
+
+    fn is_changed(&self, connection: &Connection) -> rusqlite::Result<bool> {
+        let Some(event_count) = self.unchanged_since else { return Ok(false) };
+        connection
+            .prepare_cached(
+                "SELECT event_count <> ?2 OR EXISTS (SELECT 1 FROM messages WHERE session = ?1) \
+                 FROM sessions WHERE key = ?1",
+            )?
+            .query_row((self.session.0, event_count.cast_signed()), |row| row.get(0))
+            .optional()
+            .map(Option::unwrap_or_default)
     }
 }
 
@@ -373,6 +422,9 @@ impl StoreWrite for DeleteSession {
 
     fn run(&self, connection: &Connection) -> Result<(), StoreError> {
         let session = self.session.0;
+        if self.is_changed(connection)? {
+            return Err(StoreError::SessionChanged);
+        }
         if connection.prepare_cached("DELETE FROM sessions WHERE key = ?1")?.execute([session])? == 0 {
             return Err(StoreError::SessionNotFound);
         }
@@ -381,7 +433,7 @@ impl StoreWrite for DeleteSession {
     }
 
     fn notification(&self) -> Option<Notification> {
-        Some(Notification { session: self.session, tail: Tail::Deleted, appended: None })
+        Some(Notification { session: self.session, tail: Tail::Deleted, lines: None })
     }
 
     fn is_essential(&self) -> bool {

@@ -1,52 +1,55 @@
 //! The writer thread: the only one that writes to the database.
 
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use crate::sqlite::database::OpenDatabase;
 use crate::sqlite::group_commit::{self, CommitContext, Job, WriteJob};
+use crate::sqlite::log_marker;
 use crate::sqlite::publisher::Publisher;
 use crate::sqlite::purge::Purge;
 use crate::sqlite::search::Indexer;
+use crate::sqlite::wal_checkpoint::Checkpoints;
 use crate::sqlite::write::StoreWrite;
-use crate::sqlite::{log_marker, wal_checkpoint};
+use crate::uploads::Uploads;
 use crate::{OpenError, StoreError, StoreStats};
 
 /// Maximum number of writes in one transaction.
 const MAX_GROUP_WRITES: usize = 512;
 
-type Jobs = mpsc::UnboundedReceiver<Box<dyn Job>>;
+type Jobs = Receiver<Box<dyn Job>>;
 
 /// Handle of the writer thread. Dropping or closing it waits until all queued writes are done.
 pub(crate) struct Writer {
-    jobs: Mutex<Option<mpsc::UnboundedSender<Box<dyn Job>>>>,
+    jobs: Mutex<Option<Sender<Box<dyn Job>>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     stats: Arc<Mutex<StoreStats>>,
 }
 
 impl Writer {
-    pub(crate) fn start(database: OpenDatabase, publisher: Publisher, indexer: Indexer) -> Result<Self, OpenError> {
-        let OpenDatabase { mut connection, file, reserve } = database;
-        let checkpoint_thread = wal_checkpoint::start(&mut connection, &file, reserve.is_released())?;
-        let purge = Purge::resume(&connection).map_err(|source| OpenError::Database { path: file.clone(), source })?;
-        let (jobs, queue) = mpsc::unbounded_channel();
+    pub(crate) fn start(
+        database: OpenDatabase,
+        uploads: Uploads,
+        publisher: Publisher,
+        indexer: Indexer,
+    ) -> Result<Self, OpenError> {
+        let OpenDatabase { mut connection, file, reserve, had_log } = database;
+        let checkpoints = Checkpoints::start(&mut connection, &file)?;
+        let open_error = |source| OpenError::Database { path: file.clone(), source };
+        let purge = Purge::resume(&connection, uploads, had_log).map_err(open_error)?;
+        let (jobs, queue) = mpsc::channel();
         let stats = Arc::new(Mutex::new(StoreStats::default()));
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn({
-            let stats = Arc::clone(&stats);
+            let (stats, file) = (Arc::clone(&stats), file.clone());
             move || {
-                let context = CommitContext {
-                    publisher: &publisher,
-                    reserve: &reserve,
-                    stats: StoreStats::default(),
-                    delayed: Vec::new(),
-                };
-                run_writer(connection, queue, purge, context, indexer, &stats);
-                if checkpoint_thread.join().is_err() {
-                    tracing::error!("the checkpoint thread of the store panicked");
-                }
+                let context = CommitContext::new(&publisher, &reserve, &file);
+                let mut writer = WriterThread { connection, queue, purge, context };
+                writer.run(&stats);
+                writer.close(indexer, checkpoints);
             }
         });
         let thread = thread.map_err(|source| OpenError::Directory { path: file, source })?;
@@ -85,67 +88,85 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Commits jobs until the queue is closed. Between two commits, it takes the next step to remove deleted data.
-fn run_writer(
-    mut connection: Connection,
-    mut queue: Jobs,
-    mut purge: Purge,
-    mut context: CommitContext<'_>,
-    indexer: Indexer,
-    stats: &Mutex<StoreStats>,
-) {
-    context.reserve.fill();
-    while let Some(jobs) = next_jobs(&mut queue, &purge) {
-        if !jobs.is_empty() {
-            group_commit::commit(&mut connection, jobs, &mut context);
-            *lock(stats) = context.stats;
-            if context.has_deleted() {
-                purge.start();
+/// What the thread owns.
+struct WriterThread<'a> {
+    connection: Connection,
+    queue: Jobs,
+    purge: Purge,
+    context: CommitContext<'a>,
+}
+
+impl WriterThread<'_> {
+    /// Commits jobs until the queue is closed. Between two commits, it takes the next step to remove deleted data.
+    fn run(&mut self, stats: &Mutex<StoreStats>) {
+        self.context.reserve.fill();
+        while let Some(jobs) = self.next_jobs() {
+            if !jobs.is_empty() {
+                group_commit::commit(&mut self.connection, jobs, &mut self.context);
+                *lock(stats) = self.context.stats;
+                if self.context.has_deleted() {
+                    self.purge.start();
+                } else if std::mem::take(&mut self.context.has_freed_space) {
+                    self.purge.start_to_shrink(&self.connection);
+                }
+            }
+            if self.purge.is_due() {
+                self.run_purge_step();
             }
         }
-        if purge.delay().is_some_and(|delay| delay.is_zero()) {
-            run_purge_step(&mut connection, &mut purge, &mut context);
+    }
+
+    /// Waits for the next jobs; `None` when the queue is closed. Waits only until the next step of the purge is due.
+    fn next_jobs(&self) -> Option<Vec<Box<dyn Job>>> {
+        let first = match self.purge.delay() {
+            None => self.queue.recv().ok()?,
+            Some(delay) => match self.queue.recv_timeout(delay) {
+                Ok(job) => job,
+                Err(RecvTimeoutError::Timeout) => return Some(Vec::new()),
+                Err(RecvTimeoutError::Disconnected) => return None,
+            },
+        };
+        let mut jobs = vec![first];
+        jobs.extend(self.queue.try_iter().take(MAX_GROUP_WRITES - 1));
+        Some(jobs)
+    }
+
+    /// Takes the next step of the purge. Callers get their replies when it is done, and also when it fails: then it is
+    /// tried again later.
+    fn run_purge_step(&mut self) {
+        match self.purge.step(&mut self.connection) {
+            Err(StoreError::DiskFull(_))
+                if self.purge.has_deleted_data() && self.context.make_room(&self.connection, true) =>
+            {
+                return self.purge.retry_now();
+            }
+            Err(error) if self.purge.is_done() => tracing::debug!(%error, "cannot shorten the database file"),
+            Err(error) => tracing::warn!(%error, "cannot remove deleted data from the files yet; trying again later"),
+            Ok(()) if !self.purge.is_done() => return,
+            Ok(()) => self.context.reserve.fill(),
+        }
+        self.context.send_delayed();
+    }
+
+    /// Finishes the purge, ends the other threads, and closes the database.
+    fn close(mut self, indexer: Indexer, checkpoints: Checkpoints) {
+        self.purge.retry_now();
+        while self.purge.is_due() {
+            self.run_purge_step();
+        }
+        self.context.send_delayed();
+        // They read the database.
+        indexer.stop();
+        checkpoints.stop();
+        match log_marker::end_log(&self.connection, log_marker::CLOSE_TIMEOUT) {
+            Ok(true) => {}
+            Ok(false) => {
+                tracing::warn!("the write-ahead log was not emptied, because the database is still being read");
+            }
+            Err(error) => tracing::warn!(%error, "cannot empty the write-ahead log; it is needed to open the database"),
+        }
+        if let Err((_, error)) = self.connection.close() {
+            tracing::warn!(%error, "the database was not closed cleanly; it will be recovered when it is opened next");
         }
     }
-    while purge.delay().is_some_and(|delay| delay.is_zero()) {
-        run_purge_step(&mut connection, &mut purge, &mut context);
-    }
-    context.send_delayed();
-    // It reads the database.
-    indexer.stop();
-    match log_marker::end_log(&connection, log_marker::CLOSE_TIMEOUT) {
-        Ok(true) => {}
-        Ok(false) => tracing::warn!("the write-ahead log was not emptied, because the database is still being read"),
-        Err(error) => tracing::warn!(%error, "cannot empty the write-ahead log; it is needed to open the database"),
-    }
-    if let Err((_, error)) = connection.close() {
-        tracing::warn!(%error, "the database was not closed cleanly; it will be recovered when it is opened next");
-    }
-}
-
-/// Waits for the next jobs; `None` when the queue is closed. Does not wait while there is deleted data to remove.
-fn next_jobs(queue: &mut Jobs, purge: &Purge) -> Option<Vec<Box<dyn Job>>> {
-    let mut jobs = Vec::new();
-    if !purge.delay().is_some_and(|delay| delay.is_zero()) {
-        return (queue.blocking_recv_many(&mut jobs, MAX_GROUP_WRITES) > 0).then_some(jobs);
-    }
-    while jobs.len() < MAX_GROUP_WRITES {
-        match queue.try_recv() {
-            Ok(job) => jobs.push(job),
-            Err(mpsc::error::TryRecvError::Disconnected) if jobs.is_empty() => return None,
-            Err(_) => break,
-        }
-    }
-    Some(jobs)
-}
-
-fn run_purge_step(connection: &mut Connection, purge: &mut Purge, context: &mut CommitContext<'_>) {
-    let result = purge.step(connection);
-    match result {
-        Err(StoreError::DiskFull(_)) if context.reserve.release() => return purge.retry_now(),
-        Err(error) => tracing::warn!(%error, "cannot remove deleted data from the database yet; trying again later"),
-        Ok(()) if !purge.is_done() => return,
-        Ok(()) => context.reserve.fill(),
-    }
-    context.send_delayed();
 }

@@ -4,7 +4,10 @@ use interlingua_schema::{RawJson, UniversalEvent};
 use interlingua_store::{Append, RawPayloads, ReadLimits, SessionKey, Store};
 use proptest::prelude::*;
 
+use crate::backend::{Backend, conformance};
 use crate::fixtures::{self, create_session, open_store, padded_event, read_all, to_json};
+
+conformance!(a_payload_shared_by_events_of_two_chunks_is_read_with_both);
 
 /// Description of a generated event: the size of its text, and its payload.
 #[derive(Clone, Debug)]
@@ -87,35 +90,64 @@ async fn check_batches(
     }
 }
 
+/// Appends of generated events, and how they are read.
+#[derive(Clone, Debug)]
+struct Case {
+    appends: Vec<Vec<EventSpec>>,
+    after: usize,
+    limits: ReadLimits,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    (
+        proptest::collection::vec(proptest::collection::vec(event_spec(), 0..60), 1..5),
+        0..150_usize,
+        prop_oneof![0..5_usize, Just(70), Just(usize::MAX)],
+        prop_oneof![0..1000_usize, 10_000..200_000_usize, Just(usize::MAX)],
+    )
+        .prop_map(|(appends, after, max_events, max_bytes)| {
+            let limits = ReadLimits { max_events, max_bytes };
+            Case { appends, after, limits }
+        })
+}
+
+fn check_case(backend: &Backend, case: &Case) {
+    let Case { appends, after, limits } = case;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = backend.open().await;
+        // The events of sessions with adjacent keys must not be mixed with these.
+        let (before, session, behind) = (
+            create_session(&store, "before").await,
+            create_session(&store, "s").await,
+            create_session(&store, "behind").await,
+        );
+        fixtures::append_events(&store, before.key, 1..=3).await;
+        fixtures::append_events(&store, behind.key, 1..=3).await;
+        let all = make_events(&appends.concat());
+        let mut rest = all.clone();
+        for append in appends {
+            let later = rest.split_off(append.len());
+            store.append(session.key, Append::events(std::mem::replace(&mut rest, later))).await.unwrap();
+        }
+        check_batches(&store, session.key, *after, &to_json_without_raw(&all), *limits, RawPayloads::Omit).await;
+        check_batches(&store, session.key, *after, &to_json(all), *limits, RawPayloads::Include).await;
+    });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn appended_events_are_read_from_any_sequence_in_batches_of_any_size(
-        appends in proptest::collection::vec(proptest::collection::vec(event_spec(), 0..60), 1..5),
-        after in 0..150_usize,
-        max_events in prop_oneof![0..5_usize, Just(70), Just(usize::MAX)],
-        max_bytes in prop_oneof![0..1000_usize, 10_000..200_000_usize, Just(usize::MAX)],
-    ) {
-        let dir = tempfile::tempdir().unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(async {
-            let store = open_store(dir.path());
-            // The events of sessions with adjacent keys must not be mixed with these.
-            let (before, session, behind) =
-                (create_session(&store, "before").await, create_session(&store, "s").await, create_session(&store, "behind").await);
-            fixtures::append_events(&store, before.key, 1..=3).await;
-            fixtures::append_events(&store, behind.key, 1..=3).await;
-            let all = make_events(&appends.concat());
-            let mut rest = all.clone();
-            for append in &appends {
-                let later = rest.split_off(append.len());
-                store.append(session.key, Append::events(std::mem::replace(&mut rest, later))).await.unwrap();
-            }
-            let limits = ReadLimits { max_events, max_bytes };
-            check_batches(&store, session.key, after, &to_json_without_raw(&all), limits, RawPayloads::Omit).await;
-            check_batches(&store, session.key, after, &to_json(all), limits, RawPayloads::Include).await;
-        });
+    fn sqlite_reads_from_any_sequence_in_batches_of_any_size(case in case()) {
+        check_case(&Backend::sqlite(), &case);
+    }
+
+    #[test]
+    fn postgres_reads_from_any_sequence_in_batches_of_any_size(case in case()) {
+        if let Some(backend) = Backend::postgres() {
+            check_case(&backend, &case);
+        }
     }
 }
 
@@ -136,10 +168,8 @@ async fn the_events_of_an_append_share_few_rows() {
     assert!((5..40).contains(&rows), "{rows}");
 }
 
-#[tokio::test]
-async fn a_payload_shared_by_events_of_two_chunks_is_read_with_both() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn a_payload_shared_by_events_of_two_chunks_is_read_with_both(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     let raw = RawJson::from_payload(r#"{"shared" : true}"#);
     let events = || {

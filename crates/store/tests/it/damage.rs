@@ -100,6 +100,36 @@ async fn one_corrupt_event_costs_that_event() {
 }
 
 #[tokio::test]
+async fn a_changed_bit_costs_the_events_that_depend_on_it() {
+    let intact = to_json((1..=20).map(|sequence| padded_event(sequence, 300)));
+    for (part, only) in [(1.0, Some(20)), (0.5, None)] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open_store(dir.path());
+        let session = create_session(&store, "s").await;
+        let events = (1..=20).map(|sequence| padded_event(sequence, 300));
+        store.append(session.key, Append::events(events)).await.unwrap();
+        drop(store);
+        let connection = rusqlite::Connection::open(database(dir.path())).unwrap();
+        let mut stored: Vec<u8> = connection.query_row("SELECT json FROM events", [], |row| row.get(0)).unwrap();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+        let at = ((stored.len() - 1) as f64 * part) as usize;
+        stored[at] ^= 1;
+        connection.execute("UPDATE events SET json = ?1", [stored]).unwrap();
+        drop(connection);
+        let read = read_events(dir.path(), &session).await;
+        let lost = unreadable(&read);
+        assert_eq!((read.len(), lost.contains(&20)), (20, true));
+        assert!(lost.len() < 20 && only.is_none_or(|only| lost == [only]), "{lost:?}");
+        for (sequence, (read, intact)) in (1..).zip(read.iter().zip(&intact)) {
+            assert!(read == intact || lost.contains(&sequence), "event {sequence} was changed: {read}");
+        }
+        assert_eq!(repair(dir.path()).unwrap().issues.len(), 1);
+        assert_eq!(read_events(dir.path(), &session).await, read);
+        assert_eq!(check(dir.path()).unwrap().issues, [""; 0]);
+    }
+}
+
+#[tokio::test]
 async fn a_row_that_is_missing_or_not_text_costs_its_events() {
     for (sql, lost) in [
         ("DELETE FROM events WHERE place = (SELECT min(place) FROM events)", 1..=4),
@@ -165,8 +195,13 @@ async fn a_destroyed_page_costs_the_events_on_it() {
     assert!(lost.contains(&100) && lost.len() < 10, "{lost:?}");
     drop((reader, store));
 
+    // The file of an earlier repair is kept.
+    let earlier = dir.path().join("interlingua.db.damaged");
+    std::fs::write(&earlier, "earlier").unwrap();
     let report = repair(dir.path()).unwrap();
-    assert!(report.moved_to.is_some_and(|file| file.exists()), "{:?}", report.issues);
+    assert_eq!(report.moved_to, Some(dir.path().join("interlingua.db.damaged-2")), "{:?}", report.issues);
+    assert!(report.moved_to.is_some_and(|file| file.exists()));
+    assert_eq!(std::fs::read(&earlier).unwrap(), b"earlier");
     assert_eq!(check(dir.path()).unwrap().issues, [""; 0]);
     let repaired = read_all(&open_store(dir.path()), session.key, RawPayloads::Omit).await;
     // A row beside the damaged page may be found only by the repair, which also reads backwards.

@@ -1,26 +1,15 @@
 //! The files of a store: complete after closing, without deleted text, and never silently without their log.
 
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt as _;
 
 use interlingua_schema::{Message, RawJson};
 use interlingua_store::{Append, NewMessage, OpenError, RawPayloads, Store, StoreOptions, backup, repair};
 
-use crate::fixtures::{self, append_events, create_session, event_with_raw, open_store, padded_event, read_all};
+use crate::fixtures::{
+    self, append_events, create_session, event_with_raw, occurrences, open_store, padded_event, read_all, size,
+};
 
-/// Number of times that the files of a directory have the text.
-fn occurrences(dir: &Path, text: &str) -> usize {
-    let count = |path: &Path| {
-        let bytes = std::fs::read(path).unwrap();
-        bytes.windows(text.len()).filter(|window| *window == text.as_bytes()).count()
-    };
-    std::fs::read_dir(dir).unwrap().map(|entry| count(&entry.unwrap().path())).sum()
-}
-
-fn size(dir: &Path) -> u64 {
-    std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
-}
-
-fn text_event(sequence: u64, text: &str) -> interlingua_schema::UniversalEvent {
+pub(crate) fn text_event(sequence: u64, text: &str) -> interlingua_schema::UniversalEvent {
     let raw = RawJson::from_payload(&format!("{{\"native\":\"{text}\",\"number\":{sequence}}}"));
     let mut event = event_with_raw(sequence, &raw);
     if let interlingua_schema::EventData::ItemDelta(delta) = &mut event.data {
@@ -30,7 +19,7 @@ fn text_event(sequence: u64, text: &str) -> interlingua_schema::UniversalEvent {
 }
 
 /// Text of a length that does not compress, beginning with a marker.
-fn long_text(marker: &str, length: usize) -> String {
+pub(crate) fn long_text(marker: &str, length: usize) -> String {
     let mut state = 1_u64;
     let letters = std::iter::repeat_with(|| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -47,12 +36,7 @@ async fn a_closed_database_is_complete_without_other_files() {
     append_events(&store, session.key, 1..=50).await;
     let reader = store.reader(session.key, 50, RawPayloads::Omit);
     // Clones and readers may outlive the close.
-    tokio::task::spawn_blocking({
-        let store = store.clone();
-        move || store.close()
-    })
-    .await
-    .unwrap();
+    store.clone().close().await;
     let copy = tempfile::tempdir().unwrap();
     std::fs::copy(dir.path().join("interlingua.db"), copy.path().join("interlingua.db")).unwrap();
     assert!(!dir.path().join("interlingua.db-wal").exists());
@@ -111,6 +95,9 @@ async fn a_backup_of_a_store_in_use_is_complete() {
     let error = backup(dir.path(), &target).unwrap_err();
     assert!(matches!(error, OpenError::File { .. }), "{error}");
 
+    let unusual = dir.path().join(std::ffi::OsStr::from_bytes(b"copy-\xff\'.db"));
+    assert_eq!(backup(dir.path(), &unusual).unwrap(), unusual.metadata().unwrap().len());
+
     let restored = tempfile::tempdir().unwrap();
     std::fs::rename(&target, restored.path().join("interlingua.db")).unwrap();
     let restored = open_store(restored.path());
@@ -149,7 +136,8 @@ async fn no_byte_of_a_deleted_session_is_left() {
         store.delete(session.key).await.unwrap();
     }
     assert_eq!((occurrences(dir.path(), "deleted text"), occurrences(dir.path(), "deleted-id")), (0, 0));
-    assert!(size(dir.path()) < 2 * 1024 * 1024, "{}", size(dir.path()));
+    // Most of it is reserved space.
+    assert!(size(dir.path()) < 4 * 1024 * 1024, "{}", size(dir.path()));
     assert_eq!(read_all(&store, kept.key, RawPayloads::Omit).await.len(), 40);
     store.delete(kept.key).await.unwrap();
     append_events(&store, create_session(&store, "new").await.key, 1..=1).await;
@@ -170,9 +158,8 @@ async fn an_interrupted_removal_of_deleted_data_is_completed_by_the_next_process
     assert!(occurrences(dir.path(), "deleted text") > 0);
     let store = open_store(dir.path());
     assert!(store.session(&session.id).await.unwrap().is_none());
-    // Closing completes the removal.
+    fixtures::until_gone(dir.path(), "deleted text").await;
     drop(store);
-    assert_eq!(occurrences(dir.path(), "deleted text"), 0);
 }
 
 #[tokio::test]
@@ -193,50 +180,6 @@ async fn text_that_events_and_payloads_share_is_stored_once() {
     drop(store);
     let stored = std::fs::metadata(dir.path().join("interlingua.db")).unwrap().len();
     assert!(stored < written as u64 * 16 / 10, "{stored} bytes for {written} bytes of text");
-}
-
-#[tokio::test]
-async fn limits_refuse_appends_and_messages_but_not_the_end() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = StoreOptions::default().max_session_bytes(Some(100_000)).max_store_bytes(Some(400_000));
-    let store = Store::open(dir.path(), options).unwrap();
-    let text = long_text("", 20_000);
-    let mut sessions = Vec::new();
-    let refused = 'full: loop {
-        let session =
-            match store.create(interlingua_store::NewSession::new(format!("s{}", sessions.len()), "mock")).await {
-                Ok(session) => session,
-                Err(error) => break 'full error,
-            };
-        let mut last = 0;
-        loop {
-            match store.append(session.key, Append::events([text_event(last + 1, &text)])).await {
-                Ok(()) => last += 1,
-                Err(interlingua_store::StoreError::SessionLimit { limit: 100_000 }) => break,
-                Err(error) => {
-                    sessions.push((session, last));
-                    break 'full error;
-                }
-            }
-        }
-        assert_eq!(last, 4);
-        let message =
-            store.enqueue(session.key, NewMessage::new("m", Message::new("x".repeat(30_000)))).await.unwrap_err();
-        assert!(message.is_storage_full(), "{message}");
-        assert!(!sessions.is_empty() || message.to_string().contains("--max-session-bytes"), "{message}");
-        sessions.push((session, last));
-    };
-    assert!(matches!(refused, interlingua_store::StoreError::StoreLimit { limit: 400_000 }), "{refused}");
-    assert!(refused.to_string().contains("--max-store-bytes") && refused.is_storage_full(), "{refused}");
-    assert!(sessions.len() >= 4);
-    assert!(std::fs::metadata(dir.path().join("interlingua.db")).unwrap().len() < 450_000);
-
-    for (session, last) in &sessions {
-        let end = Append::events([fixtures::session_ended(last + 1)]).essential(true);
-        store.append(session.key, end).await.unwrap();
-    }
-    store.delete(sessions[0].0.key).await.unwrap();
-    create_session(&store, "again").await;
 }
 
 #[tokio::test]

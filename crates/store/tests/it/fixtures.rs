@@ -1,6 +1,7 @@
 //! Stores, sessions and events for tests.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use interlingua_schema::{
     EventData, ItemDelta, Message, Origin, RawJson, SessionEnded, SessionStarted, Timestamp, UniversalEvent,
@@ -13,6 +14,41 @@ pub(crate) const UNLIMITED: ReadLimits = ReadLimits { max_events: usize::MAX, ma
 
 pub(crate) fn open_store(dir: &Path) -> Store {
     Store::open(dir, StoreOptions::default()).unwrap()
+}
+
+/// The files below a directory, without those that are removed meanwhile.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => files.extend(self::files(&entry.path())),
+            _ => files.push(entry.path()),
+        }
+    }
+    files
+}
+
+/// Number of times that the files below a directory have the text, in upper or lower case.
+pub(crate) fn occurrences(dir: &Path, text: &str) -> usize {
+    let count = |file: PathBuf| {
+        let bytes = std::fs::read(file).unwrap_or_default();
+        bytes.windows(text.len()).filter(|window| window.eq_ignore_ascii_case(text.as_bytes())).count()
+    };
+    files(dir).into_iter().map(count).sum()
+}
+
+/// Waits until no file below a directory has the text.
+pub(crate) async fn until_gone(dir: &Path, text: &str) {
+    let start = std::time::Instant::now();
+    while occurrences(dir, text) > 0 {
+        assert!(start.elapsed() < Duration::from_secs(60), "{} times {text} are left", occurrences(dir, text));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Size of the files below a directory.
+pub(crate) fn size(dir: &Path) -> u64 {
+    files(dir).into_iter().filter_map(|file| Some(file.metadata().ok()?.len())).sum()
 }
 
 pub(crate) async fn create_session(store: &Store, id: &str) -> Session {

@@ -2,6 +2,7 @@
 
 use interlingua_store::{Append, NewSession, RawPayloads, SessionKey, Store, StoreError, StoreOptions};
 
+use crate::files::{long_text, text_event};
 use crate::fixtures::{self, create_session, padded_event, read_all, to_json};
 
 /// Appends until the store fails. Returns the last stored sequence and the error.
@@ -51,7 +52,7 @@ async fn a_write_that_is_too_large_does_not_fail_the_others() {
     let store = Store::open(dir.path(), StoreOptions::default().max_pages(100)).unwrap();
     let (large, small) = (create_session(&store, "large").await, create_session(&store, "small").await);
     // Queued without waiting, so that they are likely to share a transaction.
-    let refused = store.append(large.key, Append::events([padded_event(1, 0), padded_event(2, 5_000_000)]));
+    let refused = store.append(large.key, Append::events([text_event(1, &long_text("", 5_000_000))]));
     let accepted = store.append(small.key, Append::events([padded_event(1, 0)]));
     let created = store.create(NewSession::new("another", "mock"));
     assert!(matches!(refused.await, Err(StoreError::DiskFull(_))));

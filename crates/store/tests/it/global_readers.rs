@@ -1,6 +1,7 @@
 //! Readers of many sessions: each event once, in order, across restarts of the reader.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use interlingua_schema::RawJson;
 use interlingua_store::{
@@ -9,7 +10,16 @@ use interlingua_store::{
 };
 use serde_json::Value;
 
+use crate::backend::{Backend, conformance};
 use crate::fixtures::{self, append_events, create_session, event_with_raw, open_store, read_all};
+
+conformance!(
+    a_reader_moves_past_stored_events_that_it_filters_out_and_waits,
+    readers_that_restart_at_random_miss_and_repeat_nothing,
+    a_cursor_of_another_store_is_refused,
+    the_order_is_that_of_the_appends_and_the_same_after_a_restart,
+    a_filtered_reader_follows_the_labels_of_sessions,
+);
 
 async fn open_reader(store: &Store, start: GlobalStart, filter: &SessionFilter, raw: RawPayloads) -> GlobalReader {
     store.global_reader(start, filter.clone(), raw).await.unwrap()
@@ -55,12 +65,10 @@ async fn append_in_random_order(store: Store, sessions: Vec<interlingua_store::S
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn readers_that_restart_at_random_miss_and_repeat_nothing() {
+async fn readers_that_restart_at_random_miss_and_repeat_nothing(backend: Backend) {
     const SESSIONS: usize = 60;
     const EVENTS: u64 = 80;
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+    let store = backend.open().await;
     let mut sessions = Vec::new();
     for number in 0..SESSIONS {
         sessions.push(create_session(&store, &format!("s{number}")).await);
@@ -110,10 +118,8 @@ async fn readers_that_restart_at_random_miss_and_repeat_nothing() {
     }
 }
 
-#[tokio::test]
-async fn the_order_is_that_of_the_appends_and_the_same_after_a_restart() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn the_order_is_that_of_the_appends_and_the_same_after_a_restart(backend: Backend) {
+    let store = backend.open().await;
     let (first, second) = (create_session(&store, "a").await, create_session(&store, "b").await);
     let mut reader = open_reader(&store, GlobalStart::End, &SessionFilter::default(), RawPayloads::Omit).await;
     append_events(&store, second.key, 1..=2).await;
@@ -126,7 +132,7 @@ async fn the_order_is_that_of_the_appends_and_the_same_after_a_restart() {
         .collect();
     assert_eq!(sequences, [1, 2, 1, 2, 3, 3]);
     drop((store, reader));
-    let store = open_store(dir.path());
+    let store = backend.open().await;
     let filter = SessionFilter::default();
     let stored =
         read_events(&mut open_reader(&store, GlobalStart::Beginning, &filter, RawPayloads::Omit).await, 6).await;
@@ -140,16 +146,14 @@ async fn the_order_is_that_of_the_appends_and_the_same_after_a_restart() {
     store.delete(first.key).await.unwrap();
     store.delete(second.key).await.unwrap();
     drop(store);
-    let store = open_store(dir.path());
+    let store = backend.open().await;
     let mut reader = open_reader(&store, GlobalStart::After(live[5].0), &filter, RawPayloads::Omit).await;
     append_events(&store, create_session(&store, "c").await.key, 1..=1).await;
     assert_eq!(read_events(&mut reader, 1).await.len(), 1);
 }
 
-#[tokio::test]
-async fn a_filtered_reader_follows_the_labels_of_sessions() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn a_filtered_reader_follows_the_labels_of_sessions(backend: Backend) {
+    let store = backend.open().await;
     let create = async |id: &str, agent: &str, team: Option<&str>| {
         let mut session = NewSession::new(id, agent);
         session.labels.extend(team.map(|team| ("team".to_owned(), team.to_owned())));
@@ -194,20 +198,45 @@ async fn a_filtered_reader_follows_the_labels_of_sessions() {
     assert!(json.contains(&format!("\"sequence\":{}", last + 2)), "{json}");
 }
 
-#[tokio::test]
-async fn a_cursor_of_another_store_is_refused() {
-    let (dir, other_dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (store, other) = (open_store(dir.path()), open_store(other_dir.path()));
+async fn a_reader_moves_past_stored_events_that_it_filters_out_and_waits(backend: Backend) {
+    let store = backend.open().await;
+    let (wanted, other) = (create_session(&store, "wanted").await, create_session(&store, "other").await);
+    append_events(&store, wanted.key, 1..=1).await;
+    append_events(&store, other.key, 1..=3).await;
+    let deleted = create_session(&store, "deleted").await;
+    append_events(&store, deleted.key, 1..=1).await;
+    store.delete(deleted.key).await.unwrap();
+    let by_id = |id: &str| SessionFilter::default().ids(vec![id.to_owned()]);
+    let end = open_reader(&store, GlobalStart::End, &SessionFilter::default(), RawPayloads::Omit).await.cursor();
+    for (filter, stored) in [(by_id("nothing"), 0), (by_id("wanted"), 1), (SessionFilter::default(), 4)] {
+        let mut reader = open_reader(&store, GlobalStart::Beginning, &filter, RawPayloads::Omit).await;
+        read_events(&mut reader, stored).await;
+        // A reader that is behind the last append reads the database again and again instead of waiting.
+        let next = async { reader.next().await.map(|batch| batch.len()) };
+        assert!(tokio::time::timeout(Duration::from_millis(100), next).await.is_err(), "{filter:?}");
+        // Appends to other schemas have numbers of the same sequence.
+        if matches!(backend, Backend::Sqlite(_)) {
+            assert_eq!(reader.cursor(), end, "{filter:?}");
+        }
+    }
+}
+
+async fn a_cursor_of_another_store_is_refused(backend: Backend) {
+    let other_backend = backend.other();
+    let (store, other) = (backend.open().await, other_backend.open().await);
     let filter = SessionFilter::default();
     let session = create_session(&store, "s").await;
     append_events(&store, session.key, 1..=1).await;
     let mut reader = open_reader(&store, GlobalStart::Beginning, &filter, RawPayloads::Omit).await;
     let (cursor, _) = read_events(&mut reader, 1).await.remove(0);
     let text = cursor.to_string();
-    let (store_part, rest) = text.split_once('.').unwrap();
-    let beyond = [format!("{store_part}.99.1.1"), format!("{store_part}.1.1.9")].map(|text| text.parse().unwrap());
-    assert_eq!(rest, "1.1.1");
-    for (store, cursor) in [(&other, cursor), (&store, beyond[0]), (&store, beyond[1])] {
+    let parts: Vec<&str> = text.split('.').collect();
+    let [store_part, append, key, sequence] = parts[..] else { panic!("{text}") };
+    assert_eq!(sequence, "1");
+    let beyond = [format!("{store_part}.{}.{key}.1", i64::MAX), format!("{store_part}.{append}.{key}.9")];
+    for (store, cursor) in
+        [(&other, cursor), (&store, beyond[0].parse().unwrap()), (&store, beyond[1].parse().unwrap())]
+    {
         let refused = store.global_reader(GlobalStart::After(cursor), filter.clone(), RawPayloads::Omit).await;
         assert_eq!(refused.err(), Some(StoreError::CursorGone), "{cursor}");
     }
@@ -219,6 +248,7 @@ pub(crate) fn downgrade(dir: &std::path::Path) {
     database
         .execute_batch(
             "ALTER TABLE sessions DROP COLUMN last_append; ALTER TABLE events DROP COLUMN append; \
+             ALTER TABLE events DROP COLUMN event_checksums; \
              ALTER TABLE store_state DROP COLUMN store_id; ALTER TABLE store_state DROP COLUMN last_append; \
              PRAGMA user_version = 4",
         )

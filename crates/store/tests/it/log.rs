@@ -1,19 +1,35 @@
 //! Appending, reading, and the message queue.
 
-use interlingua_schema::{Attachment, Message, RawJson};
+use interlingua_schema::{Attachment, Message, RawJson, Timestamp};
 use interlingua_store::{
     Append, Durability, Enqueued, NewMessage, NewSession, RawPayloads, ReadLimits, SessionFilter, Store, StoreError,
     StoreOptions,
 };
 
+use crate::backend::{Backend, conformance};
 use crate::fixtures::{
     self, append_events, create_session, event, event_with_raw, new_message, open_store, read_all, to_json,
 };
 
-#[tokio::test]
-async fn events_come_back_as_the_bytes_that_were_written() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+conformance!(
+    a_session_that_was_used_is_not_deleted_as_unchanged,
+    a_session_that_began_before_it_was_stored_keeps_its_time,
+    events_come_back_as_the_bytes_that_were_written,
+    payloads_are_read_only_on_request,
+    an_append_out_of_order_is_refused_and_changes_nothing,
+    a_refused_write_does_not_affect_others_in_its_transaction,
+    an_ended_session_takes_no_events_and_no_messages,
+    an_id_can_be_created_once,
+    a_deleted_session_leaves_nothing_for_a_new_one_with_its_id,
+    every_field_of_a_new_session_is_stored,
+    a_message_is_dequeued_together_with_the_events_of_its_turn,
+    interrupted_sessions_are_found_after_a_restart,
+    sessions_are_listed_newest_first_a_page_at_a_time,
+    read_limits_apply_to_all_but_the_first_event,
+);
+
+async fn events_come_back_as_the_bytes_that_were_written(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     append_events(&store, session.key, 1..=2).await;
     append_events(&store, session.key, 3..=3).await;
@@ -28,6 +44,16 @@ async fn full_durability_stores_events_too() {
     let session = create_session(&store, "s").await;
     append_events(&store, session.key, 1..=2).await;
     assert_eq!(read_all(&store, session.key, RawPayloads::Omit).await.len(), 2);
+}
+
+async fn payloads_are_read_only_on_request(backend: Backend) {
+    let store = backend.open().await;
+    let session = create_session(&store, "s").await;
+    let raw = RawJson::from_payload(r#"{"a" : 1.0, "a": "\u0041\u0000"}"#);
+    let events = || [event(1), event_with_raw(2, &raw), event_with_raw(3, &raw), event(4)];
+    store.append(session.key, Append::events(events())).await.unwrap();
+    assert_eq!(read_all(&store, session.key, RawPayloads::Include).await, to_json(events()));
+    assert_eq!(read_all(&store, session.key, RawPayloads::Omit).await, to_json((1..=4).map(event)));
 }
 
 #[tokio::test]
@@ -47,10 +73,8 @@ async fn a_payload_is_stored_once_and_read_only_on_request() {
     assert_eq!(payloads.windows(raw.as_str().len()).filter(|window| *window == raw.as_str().as_bytes()).count(), 1);
 }
 
-#[tokio::test]
-async fn an_append_out_of_order_is_refused_and_changes_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn an_append_out_of_order_is_refused_and_changes_nothing(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     append_events(&store, session.key, 1..=2).await;
     for (first, expected) in [(2, 3), (4, 3), (1, 3)] {
@@ -64,10 +88,8 @@ async fn an_append_out_of_order_is_refused_and_changes_nothing() {
     append_events(&store, session.key, 3..=3).await;
 }
 
-#[tokio::test]
-async fn a_refused_write_does_not_affect_others_in_its_transaction() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn a_refused_write_does_not_affect_others_in_its_transaction(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     // Queued without waiting, so that they are likely to share a transaction.
     let writes: Vec<_> =
@@ -80,10 +102,8 @@ async fn a_refused_write_does_not_affect_others_in_its_transaction() {
     assert_eq!(read_all(&store, session.key, RawPayloads::Omit).await.len(), 4);
 }
 
-#[tokio::test]
-async fn an_ended_session_takes_no_events_and_no_messages() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn an_ended_session_takes_no_events_and_no_messages(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     append_events(&store, session.key, 1..=1).await;
     store.enqueue(session.key, new_message("never delivered")).await.unwrap();
@@ -96,10 +116,8 @@ async fn an_ended_session_takes_no_events_and_no_messages() {
     assert_eq!(store.interrupted_sessions().await.unwrap(), []);
 }
 
-#[tokio::test]
-async fn an_id_can_be_created_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn an_id_can_be_created_once(backend: Backend) {
+    let store = backend.open().await;
     let writes: Vec<_> = (0..12).map(|_| store.create(NewSession::new("same", "mock"))).collect();
     let mut created = 0;
     for write in writes {
@@ -111,10 +129,8 @@ async fn an_id_can_be_created_once() {
     assert_eq!(created, 1);
 }
 
-#[tokio::test]
-async fn a_deleted_session_leaves_nothing_for_a_new_one_with_its_id() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn a_deleted_session_leaves_nothing_for_a_new_one_with_its_id(backend: Backend) {
+    let store = backend.open().await;
     let raw = RawJson::from_payload("1");
     let first = create_session(&store, "s").await;
     store.append(first.key, Append::events([event_with_raw(1, &raw)]).state(raw.clone())).await.unwrap();
@@ -134,10 +150,42 @@ async fn a_deleted_session_leaves_nothing_for_a_new_one_with_its_id() {
     assert_eq!(store.next_message(second.key).await.unwrap(), None);
 }
 
-#[tokio::test]
-async fn every_field_of_a_new_session_is_stored() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn a_session_that_was_used_is_not_deleted_as_unchanged(backend: Backend) {
+    let store = backend.open().await;
+    let session = create_session(&store, "s").await;
+    append_events(&store, session.key, 1..=3).await;
+    assert_eq!(store.delete_unchanged(session.key, 2).await, Err(StoreError::SessionChanged));
+    store.delete_unchanged(session.key, 3).await.unwrap();
+    assert_eq!(store.delete_unchanged(session.key, 3).await, Err(StoreError::SessionNotFound));
+    assert_eq!(store.session(&session.id).await.unwrap(), None);
+
+    let asked = create_session(&store, "asked").await;
+    let message = match store.enqueue(asked.key, new_message("first")).await.unwrap() {
+        Enqueued::New(id) => id,
+        other @ Enqueued::Existing(_) => panic!("{other:?}"),
+    };
+    assert!(store.cancel_message(asked.key, message).await.unwrap());
+    assert_eq!(store.delete_unchanged(asked.key, 0).await, Err(StoreError::SessionChanged));
+
+    let uploaded = create_session(&store, "uploaded").await;
+    let file = store.save_upload(uploaded.key, "a.png".to_owned(), b"x").await.unwrap();
+    assert_eq!(store.delete_unchanged(uploaded.key, 0).await, Err(StoreError::SessionChanged));
+    assert!(file.exists());
+}
+
+async fn a_session_that_began_before_it_was_stored_keeps_its_time(backend: Backend) {
+    let store = backend.open().await;
+    let mut new = NewSession::new("s", "mock");
+    new.created_at = Some(Timestamp::from_millis(0));
+    let session = store.create(new).await.unwrap();
+    assert_eq!((session.created_at.as_millis(), session.updated_at.as_millis()), (0, 0));
+    append_events(&store, session.key, 1..=3).await;
+    let session = store.session(&session.id).await.unwrap().unwrap();
+    assert_eq!((session.created_at.as_millis(), session.updated_at.as_millis()), (0, 3));
+}
+
+async fn every_field_of_a_new_session_is_stored(backend: Backend) {
+    let store = backend.open().await;
     let config = RawJson::from_payload(r#"{"mcp": {}}"#);
     let mut new = NewSession::new("s/ü?", "codex");
     new.agent_mode = Some("plan".into());
@@ -158,10 +206,8 @@ async fn every_field_of_a_new_session_is_stored() {
     assert_eq!(read.config, Some(config));
 }
 
-#[tokio::test]
-async fn a_message_is_dequeued_together_with_the_events_of_its_turn() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn a_message_is_dequeued_together_with_the_events_of_its_turn(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     let attachment = Attachment::new("/a.png").mime("image/png".to_owned());
     let first = Message::new("one").attachments(vec![attachment]);
@@ -179,10 +225,8 @@ async fn a_message_is_dequeued_together_with_the_events_of_its_turn() {
     assert_eq!(store.next_message(session.key).await.unwrap().unwrap().message, second);
 }
 
-#[tokio::test]
-async fn interrupted_sessions_are_found_after_a_restart() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn interrupted_sessions_are_found_after_a_restart(backend: Backend) {
+    let store = backend.open().await;
     let (idle, busy, waiting) = (
         create_session(&store, "idle").await,
         create_session(&store, "busy").await,
@@ -194,7 +238,7 @@ async fn interrupted_sessions_are_found_after_a_restart() {
     store.enqueue(waiting.key, new_message("waiting")).await.unwrap();
     drop(store);
 
-    let store = open_store(dir.path());
+    let store = backend.open().await;
     let found: Vec<_> = store.interrupted_sessions().await.unwrap().into_iter().map(|session| session.key).collect();
     assert_eq!(found, [busy.key, waiting.key]);
     assert_eq!(store.load_state(busy.key).await.unwrap().state, Some(state));
@@ -203,10 +247,8 @@ async fn interrupted_sessions_are_found_after_a_restart() {
     assert_eq!(found, [waiting.key]);
 }
 
-#[tokio::test]
-async fn sessions_are_listed_newest_first_a_page_at_a_time() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn sessions_are_listed_newest_first_a_page_at_a_time(backend: Backend) {
+    let store = backend.open().await;
     for id in ["a", "b", "c", "d", "e"] {
         create_session(&store, id).await;
     }
@@ -225,10 +267,8 @@ async fn sessions_are_listed_newest_first_a_page_at_a_time() {
     assert_eq!(pages, ["ed", "cb", "a"]);
 }
 
-#[tokio::test]
-async fn read_limits_apply_to_all_but_the_first_event() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn read_limits_apply_to_all_but_the_first_event(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     store.append(session.key, Append::events((1..=10).map(|n| fixtures::padded_event(n, 1000)))).await.unwrap();
     let read = async |max_events, max_bytes| {
@@ -245,8 +285,9 @@ async fn the_write_ahead_log_is_checkpointed_in_a_pause() {
     let dir = tempfile::tempdir().unwrap();
     let store = open_store(dir.path());
     let session = create_session(&store, "s").await;
-    // An event of this size is not compressed.
-    store.append(session.key, Append::events([event(1), fixtures::padded_event(2, 6 << 20)])).await.unwrap();
+    // Text that does not compress.
+    let text = crate::files::long_text("", 6 << 20);
+    store.append(session.key, Append::events([crate::files::text_event(1, &text)])).await.unwrap();
     let database = dir.path().join("interlingua.db");
     // Only the size of the file shows that the checkpoint is done.
     let checkpointed = async {

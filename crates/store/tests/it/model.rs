@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use interlingua_store::{Append, NewSession, RawPayloads, Session, SessionFilter, Store, StoreError};
 use proptest::prelude::*;
 
-use crate::fixtures::{event, new_message, open_store, read_all, session_ended, to_json};
+use crate::backend::Backend;
+use crate::fixtures::{event, new_message, read_all, session_ended, to_json};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -42,7 +43,7 @@ struct Model {
 }
 
 struct Run<'a> {
-    dir: &'a std::path::Path,
+    backend: &'a Backend,
     store: Option<Store>,
     model: BTreeMap<u8, (Session, Model)>,
     messages: u64,
@@ -103,7 +104,7 @@ impl Run<'_> {
             Step::Reopen => {
                 drop(store);
                 self.store = None;
-                self.store = Some(open_store(self.dir));
+                self.store = Some(self.backend.open().await);
             }
         }
     }
@@ -124,20 +125,30 @@ impl Run<'_> {
     }
 }
 
+fn check_model(backend: &Backend, steps: Vec<Step>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = Some(backend.open().await);
+        let mut run = Run { backend, store, model: BTreeMap::new(), messages: 0 };
+        for step in steps {
+            run.run_step(step).await;
+        }
+        run.check().await;
+    });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_store_agrees_with_the_model(steps in proptest::collection::vec(step(), 1..60)) {
-        let dir = tempfile::tempdir().unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(async {
-            let store = Some(open_store(dir.path()));
-            let mut run = Run { dir: dir.path(), store, model: BTreeMap::new(), messages: 0 };
-            for step in steps {
-                run.run_step(step).await;
-            }
-            run.check().await;
-        });
+    fn the_sqlite_store_agrees_with_the_model(steps in proptest::collection::vec(step(), 1..60)) {
+        check_model(&Backend::sqlite(), steps);
+    }
+
+    #[test]
+    fn the_postgres_store_agrees_with_the_model(steps in proptest::collection::vec(step(), 1..60)) {
+        if let Some(backend) = Backend::postgres() {
+            check_model(&backend, steps);
+        }
     }
 }

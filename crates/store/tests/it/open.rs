@@ -44,9 +44,9 @@ fn an_unsupported_format_is_refused_with_file_formats_and_remedy() {
         database.pragma_update(None, "user_version", found).unwrap();
         drop(database);
         let error = open_error(dir.path());
-        assert!(matches!(error, OpenError::UnsupportedFormat { expected: 5, .. }), "{error}");
+        assert!(matches!(error, OpenError::UnsupportedFormat { expected: 6, .. }), "{error}");
         let text = error.to_string();
-        for part in [file.to_str().unwrap(), &format!("format {found}"), "format 5", "--data-dir"] {
+        for part in [file.to_str().unwrap(), &format!("format {found}"), "format 6", "--data-dir"] {
             assert!(text.contains(part), "expected {part:?} in: {text}");
         }
     }

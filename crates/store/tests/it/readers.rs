@@ -2,7 +2,18 @@
 
 use interlingua_store::{Append, EventReader, RawPayloads};
 
-use crate::fixtures::{self, append_events, create_session, open_store};
+use crate::backend::{Backend, conformance};
+use crate::fixtures::{self, append_events, create_session};
+
+conformance!(
+    a_reader_wakes_up_for_new_events,
+    a_reader_ahead_of_the_log_skips_events_before_its_position,
+    a_reader_ends_after_the_last_event_of_an_ended_session,
+    buffered_events_are_read_without_waiting,
+    a_reader_of_a_deleted_session_ends,
+    cancelling_a_read_loses_no_event,
+    a_reader_that_is_50_000_events_behind_misses_none,
+);
 
 async fn next_sequences(reader: &mut EventReader) -> Option<Vec<u64>> {
     let batch = reader.next().await.unwrap()?;
@@ -10,10 +21,8 @@ async fn next_sequences(reader: &mut EventReader) -> Option<Vec<u64>> {
     Some(batch.iter().map(|(sequence, _)| sequence).collect())
 }
 
-#[tokio::test]
-async fn a_reader_wakes_up_for_new_events() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn a_reader_wakes_up_for_new_events(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     append_events(&store, session.key, 1..=2).await;
     let mut reader = store.reader(session.key, 1, RawPayloads::Omit);
@@ -33,10 +42,8 @@ async fn a_reader_wakes_up_for_new_events() {
     assert_eq!(reader.position(), 4);
 }
 
-#[tokio::test]
-async fn a_reader_ahead_of_the_log_skips_events_before_its_position() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn a_reader_ahead_of_the_log_skips_events_before_its_position(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     let mut reader = store.reader(session.key, 3, RawPayloads::Omit);
     append_events(&store, session.key, 1..=2).await;
@@ -44,10 +51,8 @@ async fn a_reader_ahead_of_the_log_skips_events_before_its_position() {
     assert_eq!(next_sequences(&mut reader).await, Some(vec![4, 5]));
 }
 
-#[tokio::test]
-async fn a_reader_ends_after_the_last_event_of_an_ended_session() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn a_reader_ends_after_the_last_event_of_an_ended_session(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     let mut early = store.reader(session.key, 0, RawPayloads::Omit);
     append_events(&store, session.key, 1..=1).await;
@@ -59,10 +64,8 @@ async fn a_reader_ends_after_the_last_event_of_an_ended_session() {
     assert_eq!(next_sequences(&mut late).await, None);
 }
 
-#[tokio::test]
-async fn buffered_events_are_read_without_waiting() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn buffered_events_are_read_without_waiting(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     let mut reader = store.reader(session.key, 0, RawPayloads::Omit);
     let mut with_raw = store.reader(session.key, 0, RawPayloads::Include);
@@ -75,10 +78,8 @@ async fn buffered_events_are_read_without_waiting() {
     assert_eq!(with_raw.next_buffered(), None);
 }
 
-#[tokio::test]
-async fn a_reader_of_a_deleted_session_ends() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn a_reader_of_a_deleted_session_ends(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     let mut reader = store.reader(session.key, 0, RawPayloads::Omit);
     let waiting = tokio::spawn(async move { next_sequences(&mut reader).await });
@@ -88,10 +89,8 @@ async fn a_reader_of_a_deleted_session_ends() {
     assert_eq!(next_sequences(&mut late).await, None);
 }
 
-#[tokio::test]
-async fn cancelling_a_read_loses_no_event() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn cancelling_a_read_loses_no_event(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     let mut reader = store.reader(session.key, 0, RawPayloads::Omit);
     let mut seen = Vec::new();
@@ -122,10 +121,8 @@ async fn cancelling_a_read_loses_no_event() {
     assert_eq!(seen, (1..=200).collect::<Vec<_>>());
 }
 
-#[tokio::test]
-async fn a_reader_that_is_50_000_events_behind_misses_none() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn a_reader_that_is_50_000_events_behind_misses_none(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     let mut reader = store.reader(session.key, 0, RawPayloads::Omit);
     append_events(&store, session.key, 1..=100).await;

@@ -7,10 +7,19 @@ use std::process::{Command, Stdio};
 use interlingua_schema::{
     ContentPart, EventData, Item, ItemKind, ItemOutcome, Origin, RawJson, Timestamp, UniversalEvent,
 };
-use interlingua_store::{Append, NewSession, SearchQuery, SearchResults, Session, Store};
+use interlingua_store::{Append, MAX_QUERY_WORDS, NewSession, SearchQuery, SearchResults, Session, Store, StoreError};
 
-use crate::fixtures::{create_session, open_store};
+use crate::backend::{Backend, conformance};
+use crate::fixtures::{create_session, occurrences, open_store, until_gone};
 use crate::global_readers::downgrade;
+
+conformance!(
+    words_and_phrases_are_found_anywhere_in_a_long_event,
+    events_are_found_by_words_phrases_and_beginnings,
+    no_query_fails_unless_it_has_too_many_words,
+    searches_are_limited_to_an_agent_and_a_time,
+    a_long_event_is_found_by_its_last_word_and_only_once,
+);
 
 /// A completed message with this text.
 fn message(session: &Session, sequence: u64, text: &str) -> UniversalEvent {
@@ -50,10 +59,8 @@ async fn sequences(store: &Store, text: &str) -> Vec<u64> {
     found(store, SearchQuery::new(text, 100)).await.into_iter().map(|(_, sequence)| sequence).collect()
 }
 
-#[tokio::test]
-async fn events_are_found_by_words_phrases_and_beginnings() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn events_are_found_by_words_phrases_and_beginnings(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     let texts = [
         "The build fails in src/main.rs",       // 1
@@ -88,13 +95,15 @@ async fn events_are_found_by_words_phrases_and_beginnings() {
     assert_eq!((first.hits.len(), first.has_more), (1, true));
 }
 
-#[tokio::test]
-async fn no_query_fails() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+fn words(count: usize) -> String {
+    "word ".repeat(count)
+}
+
+async fn no_query_fails_unless_it_has_too_many_words(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     say(&store, &session, &["some text"]).await;
-    let long = ["word ".repeat(5_000), "x".repeat(100_000), "\"".repeat(1_001), "(".repeat(1_000), "東".repeat(9_999)];
+    let long = ["x".repeat(100_000), "\"".repeat(1_001), "(".repeat(1_000), "東".repeat(MAX_QUERY_WORDS), words(64)];
     let unusual = [
         "",
         " ",
@@ -131,14 +140,16 @@ async fn no_query_fails() {
         let results = search(&store, SearchQuery::new(query, 10)).await;
         assert!(results.hits.len() <= 1);
     }
+    for too_long in [words(MAX_QUERY_WORDS + 1), format!("\"{}\"", words(500)), "東".repeat(9_999)] {
+        let refused = store.search(SearchQuery::new(too_long, 10)).await.unwrap_err();
+        assert!(matches!(refused, StoreError::TooManyWords { found } if found > MAX_QUERY_WORDS), "{refused}");
+    }
     let agent = SearchQuery::new("text", 10).agent("\" OR agent:mock".to_owned());
     assert_eq!(found(&store, agent).await, []);
 }
 
-#[tokio::test]
-async fn searches_are_limited_to_an_agent_and_a_time() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn searches_are_limited_to_an_agent_and_a_time(backend: Backend) {
+    let store = backend.open().await;
     let (first, second) =
         (create_session(&store, "a").await, store.create(NewSession::new("b", "codex")).await.unwrap());
     say(&store, &first, &["word", "word"]).await;
@@ -152,10 +163,8 @@ async fn searches_are_limited_to_an_agent_and_a_time() {
     assert_eq!(ids(query.since(Timestamp::from_millis(2_001))).await, []);
 }
 
-#[tokio::test]
-async fn a_long_event_is_found_by_its_last_word_and_only_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn a_long_event_is_found_by_its_last_word_and_only_once(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     say(&store, &session, &[&format!("{} last", "filler ".repeat(100_000))]).await;
     assert_eq!(sequences(&store, "last").await, [1]);
@@ -164,13 +173,76 @@ async fn a_long_event_is_found_by_its_last_word_and_only_once() {
     assert!(hit.snippet.ends_with("filler last") && hit.snippet.len() < 300, "{}", hit.snippet);
 }
 
-/// Number of times that the files of a directory have the text.
-fn occurrences(dir: &Path, text: &str) -> usize {
-    let count = |path: &Path| {
-        let bytes = std::fs::read(path).unwrap();
-        bytes.windows(text.len()).filter(|window| window.eq_ignore_ascii_case(text.as_bytes())).count()
-    };
-    std::fs::read_dir(dir).unwrap().map(|entry| count(&entry.unwrap().path())).sum()
+async fn words_and_phrases_are_found_anywhere_in_a_long_event(backend: Backend) {
+    let store = backend.open().await;
+    let session = create_session(&store, "s").await;
+    let far_apart = format!("alphaword {}omegaword", "filler ".repeat(12_000));
+    let numbered: Vec<String> = (0..12_000).map(|number| format!("n{number}")).collect();
+    say(&store, &session, &[&far_apart, &numbered.join(" "), "alphaword alone"]).await;
+    assert_eq!(sequences(&store, "alphaword omegaword").await, [1]);
+    assert_eq!(sequences(&store, "alpha* omega*").await, [1]);
+    assert_eq!(sequences(&store, "alphaword").await, [3, 1]);
+    assert_eq!(sequences(&store, "\"n10 n11\" n11999 \"n9000 n9001\"").await, [2]);
+    assert_eq!(sequences(&store, "\"n11 n10\" n11999").await, Vec::<u64>::new());
+    assert_eq!(sequences(&store, "filler n1").await, Vec::<u64>::new());
+    let other_agent = SearchQuery::new("alphaword omegaword", 10).agent("codex".to_owned());
+    assert_eq!(found(&store, other_agent).await, []);
+    let same_agent = SearchQuery::new("alphaword omegaword", 10).agent("mock".to_owned());
+    assert_eq!(found(&store, same_agent.clone().since(Timestamp::from_millis(1000))).await.len(), 1);
+    assert_eq!(found(&store, same_agent.since(Timestamp::from_millis(2000))).await, []);
+    let hit = search(&store, SearchQuery::new("omegaword alphaword", 1)).await.hits.remove(0);
+    assert!(hit.snippet.contains("alphaword filler"), "{}", hit.snippet);
+    // The text is divided into documents of 32 KiB, between words.
+    let ends: Vec<usize> = numbered
+        .iter()
+        .scan(0, |end, word| {
+            *end += word.len() + 1;
+            Some(*end)
+        })
+        .collect();
+    for boundary in [32 << 10, 64 << 10] {
+        let next = ends.partition_point(|end| *end <= boundary);
+        for first in next - 3..next + 3 {
+            let phrase = format!("\"n{first} n{} n{}\"", first + 1, first + 2);
+            assert_eq!(sequences(&store, &phrase).await, [2], "{phrase}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_byte_of_a_deleted_long_event_is_left_in_the_index() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_store(dir.path());
+    let (kept, deleted) = (create_session(&store, "kept").await, create_session(&store, "deleted").await);
+    for round in 0..3 {
+        // More documents than one step deletes, with words that occur in most of them.
+        let words: Vec<String> =
+            (0..200_000).map(|number| format!("zxsecret{} zxword ", number % (7 + round))).collect();
+        let text = words.concat();
+        say(&store, &deleted, &["zxfirst", &text, "zxlast"]).await;
+        say(&store, &kept, &["a word that stays"]).await;
+        assert_eq!(sequences(&store, "zxsecret3 zxsecret6 zxword").await.len(), round + 1);
+    }
+    store.delete(deleted.key).await.unwrap();
+    for word in ["zxsecret", "zxword", "zxfirst", "zxlast", "zx"] {
+        assert_eq!(occurrences(dir.path(), word), 0, "{word}");
+    }
+    assert_eq!(sequences(&store, "word").await.len(), 3);
+    drop(store);
+    let index = rusqlite::Connection::open(dir.path().join("search.db")).unwrap();
+    let shards: Vec<i64> = index
+        .prepare("SELECT first FROM shards")
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    for shard in shards {
+        let check = format!("INSERT INTO words_{shard} (words_{shard}) VALUES ('integrity-check')");
+        index.execute_batch(&check).unwrap();
+    }
+    let left: i64 = index.query_row("SELECT count(*) FROM documents", [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 3);
 }
 
 #[tokio::test]
@@ -223,11 +295,54 @@ async fn text_of_a_session_that_the_store_does_not_have_is_removed_when_it_is_op
     std::fs::write(dir.path().join("search.db"), index).unwrap();
     assert!(occurrences(dir.path(), "zxsecret") > 0);
     let store = open_store(dir.path());
+    until_gone(dir.path(), "zxsecret").await;
     assert_eq!(sequences(&store, "zxsecret").await, Vec::<u64>::new());
     assert_eq!(sequences(&store, "kept").await, [1]);
-    // Deleting anything cleans the files.
-    drop(store);
-    assert_eq!(occurrences(dir.path(), "zxsecret"), 0);
+}
+
+/// Different words that no other session has.
+fn distinct_words(session: &str, count: usize) -> String {
+    (0..count).map(|number| format!("zx{session}{number}yv")).collect::<Vec<_>>().join(" ")
+}
+
+#[tokio::test]
+async fn no_word_of_large_deleted_sessions_is_left_in_the_index() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_store(dir.path());
+    let kept = create_session(&store, "kept").await;
+    let mut deleted = Vec::new();
+    for name in ["a", "b", "c"] {
+        let session = create_session(&store, name).await;
+        say(&store, &session, &[&distinct_words(name, 200_000)]).await;
+        say(&store, &kept, &["a word that stays"]).await;
+        deleted.push(session);
+    }
+    assert_eq!(sequences(&store, "zxb77777yv").await, [1]);
+    for (index, session) in deleted.iter().enumerate() {
+        store.delete(session.key).await.unwrap();
+        // The index has pieces of words only.
+        let left = occurrences(dir.path(), "yv");
+        assert!(if index == 2 { left == 0 } else { left > 10_000 }, "{left} words are left");
+        assert_eq!(sequences(&store, "word").await.len(), 3);
+        assert_eq!(sequences(&store, &format!("zx{}*", session.id)).await, Vec::<u64>::new());
+    }
+    let index = dir.path().join("search.db").metadata().unwrap().len();
+    assert!(index < 256 * 1024, "{index} bytes");
+}
+
+#[tokio::test]
+async fn text_of_a_deleted_session_is_removed_from_the_index_when_it_is_not_read_any_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open_store(dir.path());
+    let session = create_session(&store, "s").await;
+    say(&store, &session, &["zxsecret", "zxsecret again"]).await;
+    assert_eq!(sequences(&store, "zxsecret").await, [2, 1]);
+    let reader = rusqlite::Connection::open(dir.path().join("search.db")).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM documents").unwrap();
+    store.delete(session.key).await.unwrap();
+    assert!(occurrences(dir.path(), "zxsecret") > 0, "the reader needs the old pages");
+    drop(reader);
+    until_gone(dir.path(), "zxsecret").await;
 }
 
 #[tokio::test]

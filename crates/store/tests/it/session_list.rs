@@ -6,11 +6,21 @@ use interlingua_schema::{
     Decision, EventData, Origin, Permission, Question, Timestamp, TurnEnded, TurnStatus, UniversalEvent, Usage,
 };
 use interlingua_store::{
-    Append, NewSession, Session, SessionChanges, SessionFilter, SessionState, StateFilter, Store, StoreOptions,
+    Append, MAX_LABELS, NewSession, Session, SessionChanges, SessionFilter, SessionState, StateFilter, Store,
+    StoreError,
 };
 use serde_json::{Value, json};
 
-use crate::fixtures::{create_session, new_message, open_store, session_ended};
+use crate::backend::{Backend, conformance};
+use crate::fixtures::{create_session, new_message, session_ended};
+
+conformance!(
+    labels_that_are_added_at_the_same_time_do_not_exceed_the_limit,
+    pending_requests_and_usage_follow_from_the_events,
+    the_filter_by_state_agrees_with_the_state,
+    filters_are_combined,
+    changes_keep_what_they_do_not_name,
+);
 
 fn event(sequence: u64, data: EventData) -> UniversalEvent {
     UniversalEvent::new(format!("evt_{sequence}"), sequence, Timestamp::EPOCH, "s", Origin::AGENT, data)
@@ -26,10 +36,8 @@ async fn ids(store: &Store, filter: &SessionFilter) -> Vec<String> {
     page.sessions.iter().map(|session| session.id.as_str().to_owned()).collect()
 }
 
-#[tokio::test]
-async fn pending_requests_and_usage_follow_from_the_events() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn pending_requests_and_usage_follow_from_the_events(backend: Backend) {
+    let store = backend.open().await;
     let session = create_session(&store, "s").await;
     assert_eq!((session.pending.clone(), session.usage.clone(), session.last_turn_status.clone()), (None, None, None));
     let permission = Permission::new("p1", "run tests");
@@ -63,10 +71,8 @@ async fn pending_requests_and_usage_follow_from_the_events() {
     assert_eq!(reload(&store, &session).await.pending, None);
 }
 
-#[tokio::test]
-async fn the_filter_by_state_agrees_with_the_state() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn the_filter_by_state_agrees_with_the_state(backend: Backend) {
+    let store = backend.open().await;
     let mut secret = NewSession::new("secret", "mock");
     secret.has_secrets = true;
     let (idle, busy, queued, waiting, ended) = (
@@ -85,10 +91,15 @@ async fn the_filter_by_state_agrees_with_the_state() {
 
     for (complete, is_known) in [(BTreeSet::new(), false), (BTreeSet::from([secret.key]), true)] {
         let mut listed = 0;
+        let usage = store.usage(complete.clone()).await.unwrap();
+        assert_eq!((usage.queued_messages, usage.bytes > 0), (1, true), "{usage:?}");
         for state in SessionState::ALL {
             let filter = SessionFilter::default().state(StateFilter::new(state, complete.clone()));
             let found = store.sessions(&filter, 100, None).await.unwrap().sessions;
             listed += found.len();
+            let counted: u64 =
+                usage.sessions.iter().filter(|(_, other, _)| *other == state).map(|(_, _, count)| count).sum();
+            assert_eq!(counted, found.len() as u64, "{state:?}: {usage:?}");
             for session in found {
                 let misses_secrets = session.key == secret.key && !is_known;
                 assert_eq!(SessionState::from_session(&session, misses_secrets), state, "{}", session.id);
@@ -101,17 +112,15 @@ async fn the_filter_by_state_agrees_with_the_state() {
     assert_eq!(reload(&store, &idle).await.queued, 0);
 }
 
-#[tokio::test]
-async fn filters_are_combined() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open_store(dir.path());
+async fn filters_are_combined(backend: Backend) {
+    let store = backend.open().await;
     for (id, agent, directory, team) in
         [("a", "claude", "/work", "core"), ("b", "codex", "/work", "core"), ("100%_c", "claude", "/home", "web")]
     {
         let mut new = NewSession::new(id, agent);
         new.directory = Some(directory.to_owned());
         new.labels = BTreeMap::from([("team".to_owned(), team.to_owned())]);
-        new.title = Some(format!("Session of {team}"));
+        new.title = (id != "b").then(|| format!("Session of {team}")).or(Some("École de Paris".to_owned()));
         store.create(new).await.unwrap();
     }
     let filter = SessionFilter::default;
@@ -126,6 +135,9 @@ async fn filters_are_combined() {
         (filter().labels(label("team", Some("cor"))), vec![]),
         (filter().labels(label("Team\" OR 1", None)), vec![]),
         (filter().text("OF WEB".to_owned()), vec!["100%_c"]),
+        (filter().text("ÉCOLE".to_owned()), vec!["b"]),
+        (filter().text("école".to_owned()), vec!["b"]),
+        (filter().text("ecole".to_owned()), vec![]),
         (filter().text("%_".to_owned()), vec!["100%_c"]),
         (filter().text("0_c".to_owned()), vec![]),
         (filter().since(Timestamp::EPOCH), vec!["100%_c", "b", "a"]),
@@ -138,10 +150,31 @@ async fn filters_are_combined() {
     assert_eq!((next.sessions[0].id.as_str(), next.next), ("a", None));
 }
 
-#[tokio::test]
-async fn changes_keep_what_they_do_not_name() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(dir.path(), StoreOptions::default()).unwrap();
+async fn labels_that_are_added_at_the_same_time_do_not_exceed_the_limit(backend: Backend) {
+    let store = backend.open().await;
+    let session = create_session(&store, "s").await;
+    let update = |name: String, value: Option<&str>| {
+        let labels = BTreeMap::from([(name, value.map(str::to_owned))]);
+        store.update_session(session.key, SessionChanges::default().labels(labels))
+    };
+    let writes: Vec<_> = (0..2 * MAX_LABELS).map(|number| update(format!("label-{number}"), Some("x"))).collect();
+    let mut refused = 0;
+    for write in writes {
+        match write.await {
+            Ok(_) => {}
+            Err(error) => {
+                assert_eq!(error, StoreError::TooManyLabels { found: MAX_LABELS + 1 });
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!((refused, reload(&store, &session).await.labels.len()), (MAX_LABELS, MAX_LABELS));
+    update("label-0".to_owned(), None).await.unwrap();
+    update("another".to_owned(), Some("x")).await.unwrap();
+}
+
+async fn changes_keep_what_they_do_not_name(backend: Backend) {
+    let store = backend.open().await;
     let mut new = NewSession::new("s", "mock");
     new.title = Some("old".to_owned());
     new.labels = BTreeMap::from([("a".to_owned(), "1".to_owned()), ("b".to_owned(), "2".to_owned())]);

@@ -13,26 +13,23 @@ use crate::{SessionKey, StoreError};
 
 /// Format of the index, stored as `user_version`. An index of another format is made again, so a change of the tables,
 /// of the searchable text or of its division into words is a new format.
-const FORMAT_VERSION: i64 = 1;
+const FORMAT_VERSION: i64 = 2;
 
-/// `words` is the index proper. It has no copy of the text: `documents` has it, for snippets, and because deleting a
-/// document needs it. `secure-delete` removes the words of a deleted document at once. `blocks` has the latest time of
-/// every 1024 documents, and `sessions` the sessions that have documents.
+/// `documents` has the text of events, for snippets; their words are in one table per shard (see `shards`). `blocks` has the latest
+/// time of every 1024 documents, and `sessions` the sessions that have documents. The id of a document is never used
+/// again, so that a shard is a range of ids.
 const TABLES: &str = "
     CREATE TABLE documents (
-        id INTEGER PRIMARY KEY,
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
         session INTEGER NOT NULL,
         sequence INTEGER NOT NULL,
         time INTEGER NOT NULL,
         text ANY NOT NULL
     ) STRICT;
     CREATE INDEX session_documents ON documents (session);
+    CREATE TABLE shards (first INTEGER PRIMARY KEY, bytes INTEGER NOT NULL) STRICT;
     CREATE TABLE blocks (block INTEGER PRIMARY KEY, latest INTEGER NOT NULL) STRICT;
-    CREATE TABLE sessions (session INTEGER PRIMARY KEY, agent TEXT NOT NULL) STRICT;
-    CREATE VIRTUAL TABLE words USING fts5(
-        text, agent, content='', columnsize=0, tokenize=\"unicode61 remove_diacritics 2\"
-    );
-    INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
+    CREATE TABLE sessions (session INTEGER PRIMARY KEY) STRICT;
     CREATE TABLE position (
         id INTEGER PRIMARY KEY CHECK (id = 1),
         store_id INTEGER NOT NULL,

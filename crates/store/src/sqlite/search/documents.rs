@@ -1,18 +1,17 @@
-//! Adding documents to the index, and deleting them.
+//! The documents of the index, and the sessions that they belong to.
 
 use interlingua_schema::Timestamp;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use rusqlite::{Connection, Row};
 
 use crate::SessionKey;
-use crate::search::words::separate_ideographs;
 use crate::stored_chunk::{compress, decompress};
 
 /// Documents of a block share one entry in `blocks`: 2^10.
 const BLOCK_BITS: u32 = 10;
 
-/// The text of an event, or a piece of it.
-pub(super) struct Document<'a> {
+/// The text of an event.
+pub(super) struct EventText<'a> {
     pub(super) session: SessionKey,
     pub(super) agent: &'a str,
     pub(super) sequence: u64,
@@ -20,9 +19,9 @@ pub(super) struct Document<'a> {
     pub(super) text: &'a str,
 }
 
-/// Adds a document.
-pub(super) fn insert(connection: &Connection, document: &Document<'_>) -> rusqlite::Result<()> {
-    let Document { session, agent, sequence, time, text } = document;
+/// Adds a document of an event, without its words. Returns its id.
+pub(super) fn insert(connection: &Connection, event: &EventText<'_>, text: &str) -> rusqlite::Result<i64> {
+    let EventText { session, sequence, time, .. } = event;
     let compressed = compress(text.as_bytes());
     let stored = ToSqlOutput::Borrowed(match &compressed {
         Some(compressed) => ValueRef::Blob(compressed),
@@ -32,19 +31,14 @@ pub(super) fn insert(connection: &Connection, document: &Document<'_>) -> rusqli
         .prepare_cached("INSERT INTO documents (session, sequence, time, text) VALUES (?1, ?2, ?3, ?4)")?
         .execute((session.0, sequence.cast_signed(), time.as_millis(), stored))?;
     let id = connection.last_insert_rowid();
-    connection.prepare_cached("INSERT INTO words (rowid, text, agent) VALUES (?1, ?2, ?3)")?.execute((
-        id,
-        separate_ideographs(text),
-        agent,
-    ))?;
     connection
         .prepare_cached(
             "INSERT INTO blocks (block, latest) VALUES (?1, ?2) \
              ON CONFLICT DO UPDATE SET latest = max(latest, excluded.latest)",
         )?
         .execute((id >> BLOCK_BITS, time.as_millis()))?;
-    connection.prepare_cached("INSERT OR IGNORE INTO sessions VALUES (?1, ?2)")?.execute((session.0, agent))?;
-    Ok(())
+    connection.prepare_cached("INSERT OR IGNORE INTO sessions VALUES (?1)")?.execute([session.0])?;
+    Ok(id)
 }
 
 /// Lowest id that a document since this time may have; `None` if there is none.
@@ -65,28 +59,16 @@ pub(super) fn text_column(row: &Row<'_>, index: usize) -> rusqlite::Result<Strin
     text.ok_or_else(|| rusqlite::Error::InvalidColumnType(index, "text".to_owned(), rusqlite::types::Type::Blob))
 }
 
-/// Deletes some documents of a session; the last ones together with its entry. Returns whether there are more.
-pub(super) fn delete_some(connection: &Connection, session: SessionKey, limit: u32) -> rusqlite::Result<bool> {
-    let agent: Option<String> = connection
-        .prepare_cached("SELECT agent FROM sessions WHERE session = ?1")?
+/// Id of a session's first document; `None` if it has none.
+pub(super) fn first_of(connection: &Connection, session: SessionKey) -> rusqlite::Result<Option<i64>> {
+    connection
+        .prepare_cached("SELECT min(id) FROM documents WHERE session = ?1")?
         .query_row([session.0], |row| row.get(0))
-        .optional()?;
-    let Some(agent) = agent else { return Ok(false) };
-    let documents: Vec<(i64, String)> = connection
-        .prepare_cached("SELECT id, text FROM documents WHERE session = ?1 LIMIT ?2")?
-        .query_map((session.0, limit), |row| Ok((row.get(0)?, text_column(row, 1)?)))?
-        .collect::<Result<_, _>>()?;
-    for (id, text) in &documents {
-        connection
-            .prepare_cached("INSERT INTO words (words, rowid, text, agent) VALUES ('delete', ?1, ?2, ?3)")?
-            .execute((id, separate_ideographs(text), &agent))?;
-        connection.prepare_cached("DELETE FROM documents WHERE id = ?1")?.execute([id])?;
-    }
-    let has_more = u32::try_from(documents.len()).is_ok_and(|count| count == limit);
-    if !has_more {
-        connection.prepare_cached("DELETE FROM sessions WHERE session = ?1")?.execute([session.0])?;
-    }
-    Ok(has_more)
+}
+
+/// Removes the entry of a session whose documents are removed.
+pub(super) fn remove_session(connection: &Connection, session: SessionKey) -> rusqlite::Result<()> {
+    connection.prepare_cached("DELETE FROM sessions WHERE session = ?1")?.execute([session.0]).map(drop)
 }
 
 /// Sessions that have documents.

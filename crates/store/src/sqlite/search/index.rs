@@ -9,7 +9,8 @@ use interlingua_schema::UniversalEvent;
 use rusqlite::Connection;
 
 use super::database;
-use super::documents::{self, Document};
+use super::documents::{self, EventText};
+use super::shards;
 use crate::global_cursor::Position;
 use crate::search::text;
 use crate::sqlite::global_merge::Merge;
@@ -17,8 +18,6 @@ use crate::{RawPayloads, ReadLimits, SessionFilter, SessionKey, StoreError};
 
 /// How much is read at once.
 const READ_LIMITS: ReadLimits = ReadLimits { max_events: 256, max_bytes: 256 * 1024 };
-/// Number of documents that are deleted in one transaction.
-const DELETED_DOCUMENTS: u32 = 64;
 
 /// The index, and the store that it is an index of.
 pub(super) struct OpenIndex {
@@ -142,7 +141,7 @@ impl OpenIndex {
         loop {
             let before = self.index.total_changes();
             let transaction = self.index.unchecked_transaction()?;
-            let has_more = documents::delete_some(&transaction, session, DELETED_DOCUMENTS)?;
+            let has_more = shards::remove_some(&transaction, session)?;
             transaction.commit()?;
             has_removed |= self.index.total_changes() > before;
             if !has_more {
@@ -180,8 +179,6 @@ fn index_event(
         return Ok(());
     }
     let Ok(event) = serde_json::from_str::<UniversalEvent>(json) else { return Ok(()) };
-    for text in text::divide(&text::searchable_text(&event)) {
-        documents::insert(index, &Document { session, agent, sequence, time: event.time, text })?;
-    }
-    Ok(())
+    let text = text::searchable_text(&event);
+    shards::insert(index, &EventText { session, agent, sequence, time: event.time, text: &text })
 }

@@ -18,6 +18,7 @@ use super::index::{IndexError, OpenIndex};
 use crate::global_cursor::Position;
 use crate::global_feed::GlobalFeed;
 use crate::sqlite::group_commit::DelayedReply;
+use crate::sqlite::log_marker;
 use crate::{SessionKey, StoreError};
 
 /// Time without a commit that counts as a pause of the writer.
@@ -31,6 +32,8 @@ const BUSY_STEP_DURATION: Duration = Duration::from_millis(20);
 const BUSY_DELAY_FACTOR: u32 = 24;
 /// Delay after a step that failed.
 const RETRY_DELAY: Duration = Duration::from_secs(60);
+/// Delay before deleted text is removed from the files after that failed.
+const CLEAN_RETRY_DELAY: Duration = Duration::from_secs(5);
 /// Number of events from which the progress is logged, and its interval.
 const LOGGED_EVENTS: u64 = 10_000;
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
@@ -55,7 +58,7 @@ struct Shared {
     interrupts: AtomicUsize,
     /// Number of searches that wait.
     waiting: AtomicUsize,
-    /// Whether so many events are being indexed that no search waits for it.
+    /// Whether many events are being indexed. Searches do not wait for it then.
     is_backlogged: AtomicBool,
     /// Number of the append up to which the index is complete.
     indexed: watch::Sender<i64>,
@@ -184,7 +187,7 @@ impl Indexer {
             is_reserve_released,
             shared: commands.shared,
             open: None,
-            has_removed: false,
+            clean_at: None,
             seen_commits: 0,
             busy_since: None,
             next_step: Instant::now() + WRITER_PAUSE,
@@ -214,8 +217,8 @@ struct Worker {
     shared: Arc<Shared>,
     /// Opened by the first step.
     open: Option<OpenIndex>,
-    /// Whether documents were removed since the files were last cleaned.
-    has_removed: bool,
+    /// When the files are cleaned of removed documents; `None` if they have none.
+    clean_at: Option<Instant>,
     seen_commits: u64,
     /// Since when the writer has not paused.
     busy_since: Option<Instant>,
@@ -238,10 +241,10 @@ impl Worker {
         let mut has_work = true;
         loop {
             has_work = has_work || self.has_new_events();
-            let command = if has_work {
-                commands.recv_timeout(self.next_step.saturating_duration_since(Instant::now()))
-            } else {
-                commands.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            let wakes_at = has_work.then_some(self.next_step).into_iter().chain(self.clean_at).min();
+            let command = match wakes_at {
+                Some(at) => commands.recv_timeout(at.saturating_duration_since(Instant::now())),
+                None => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             if !matches!(command, Ok(Command::Wake) | Err(_)) {
                 self.shared.interrupts.fetch_sub(1, Ordering::SeqCst);
@@ -258,11 +261,19 @@ impl Worker {
                     self.clean_files();
                     send_replies(replies);
                 }
-                Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => {
+                    self.clean_files();
+                    break;
+                }
                 Err(RecvTimeoutError::Timeout) => {
-                    let (has_more, delay) = self.index_when_due();
-                    self.next_step = Instant::now() + delay;
-                    has_work = has_more;
+                    if has_work && self.next_step <= Instant::now() {
+                        let (has_more, delay) = self.index_when_due();
+                        self.next_step = Instant::now() + delay;
+                        has_work = has_more;
+                    }
+                    if self.clean_at.is_some_and(|at| at <= Instant::now()) {
+                        self.clean_files();
+                    }
                 }
             }
         }
@@ -342,11 +353,13 @@ impl Worker {
     }
 
     fn open(&mut self) -> Result<&mut OpenIndex, IndexError> {
-        let open = if let Some(open) = self.open.take() { open } else { self.open_files()? };
+        let open = self.take_or_open()?;
         let open = self.open.insert(open);
         if open.is_caught_up() {
             // Sessions that were deleted while the index could not be changed.
-            self.has_removed |= open.remove_deleted()?;
+            if open.remove_deleted()? {
+                self.clean_at.get_or_insert_with(Instant::now);
+            }
             let total = open.load_new(self.feed.last())?;
             if self.progress.is_none() && total >= LOGGED_EVENTS {
                 tracing::info!(events = total, "indexing stored events for the search, in the background");
@@ -357,7 +370,14 @@ impl Worker {
         Ok(open)
     }
 
-    fn open_files(&mut self) -> Result<OpenIndex, IndexError> {
+    fn take_or_open(&mut self) -> Result<OpenIndex, IndexError> {
+        if let Some(open) = self.open.take() {
+            return Ok(open);
+        }
+        if log_marker::has_log(&self.index_file) {
+            // A process was killed, maybe before it cleaned the files.
+            self.clean_at = Some(Instant::now());
+        }
         let open = OpenIndex::open(&self.index_file, &self.store_file, self.store_id)?;
         if open.position() == Position::START || open.position() <= Position::end_of(self.feed.last()) {
             return Ok(open);
@@ -384,16 +404,14 @@ impl Worker {
 
     /// Removes the documents of a deleted session. If that fails, the whole index is made again.
     fn remove(&mut self, session: SessionKey) {
-        let removed = match &mut self.open {
-            Some(open) => open.remove(session),
-            None if !self.index_file.exists() => return,
-            None => OpenIndex::open(&self.index_file, &self.store_file, self.store_id).and_then(|open| {
-                let open = self.open.insert(open);
-                open.remove(session)
-            }),
-        };
+        if self.open.is_none() && !self.index_file.exists() {
+            return;
+        }
+        let removed = self.take_or_open().and_then(|open| self.open.insert(open).remove(session));
         match removed {
-            Ok(has_removed) => self.has_removed |= has_removed,
+            // Cleaned before the reply, or when that failed.
+            Ok(true) => self.clean_at = Some(Instant::now()),
+            Ok(false) => {}
             Err(error) => {
                 tracing::warn!(%error, "cannot remove a deleted session from the search index; making it again");
                 if let Err(error) = self.discard() {
@@ -405,14 +423,14 @@ impl Worker {
 
     /// Removes what deleted documents have left in the files.
     fn clean_files(&mut self) {
-        if !std::mem::take(&mut self.has_removed) {
+        if self.clean_at.take().is_none() {
             return;
         }
         let Some(open) = &self.open else { return };
         match database::remove_traces(open.connection()) {
             Ok(true) => {}
             Ok(false) => {
-                self.has_removed = true;
+                self.clean_at = Some(Instant::now() + CLEAN_RETRY_DELAY);
                 tracing::warn!("cannot remove deleted text from the log of the search index yet, because it is read");
             }
             Err(error) => {

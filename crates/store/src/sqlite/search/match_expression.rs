@@ -4,9 +4,20 @@ use crate::search::words::Phrase;
 
 /// The condition on the index for documents with all phrases, of an agent if one is given.
 pub(crate) fn match_expression(phrases: &[Phrase], agent: Option<&str>) -> String {
-    let quote = |phrase: &Phrase| format!("\"{}\"{}", phrase.text(), if phrase.is_prefix() { " *" } else { "" });
-    let phrases: Vec<String> = phrases.iter().map(quote).collect();
-    let expression = format!("text : ({})", phrases.join(" AND "));
+    match_all("text", phrases.iter().map(|phrase| quote(phrase.text(), phrase.is_prefix())), agent)
+}
+
+/// The condition for long events with the words of all phrases, in any order.
+pub(crate) fn match_words(phrases: &[Phrase], agent: Option<&str>) -> String {
+    match_all("words", phrases.iter().flat_map(Phrase::words).map(|(word, is_prefix)| quote(word, is_prefix)), agent)
+}
+
+fn quote(text: &str, is_prefix: bool) -> String {
+    format!("\"{text}\"{}", if is_prefix { " *" } else { "" })
+}
+
+fn match_all(column: &str, terms: impl Iterator<Item = String>, agent: Option<&str>) -> String {
+    let expression = format!("{column} : ({})", terms.collect::<Vec<_>>().join(" AND "));
     match agent.and_then(Phrase::new) {
         Some(agent) => format!("{expression} AND agent : \"{}\"", agent.text()),
         None => expression,
@@ -36,6 +47,8 @@ mod tests {
         ] {
             assert_eq!(expression(query), expected, "{query}");
         }
+        let words = |query| match_words(&parse_query(query), None);
+        assert_eq!(words("\"fix the\" bui*"), r#"words : ("fix" AND "the" AND "bui" *)"#);
         assert_eq!(match_expression(&parse_query("a"), Some("claude")), r#"text : ("a") AND agent : "claude""#);
     }
 }
