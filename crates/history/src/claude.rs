@@ -9,59 +9,72 @@ mod line;
 mod scan;
 mod sub_agents;
 mod system;
+mod tail;
 mod translate;
 mod turn;
 mod usage;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use interlingua_convert::claude::ClaudeConverter;
 
 use crate::merge::MergedReader;
 use crate::output::Output;
-use crate::session::{HistoryFormat, HistorySession};
-use crate::tail::last_activity;
+use crate::session::{Branch, HistoryFormat, HistorySession};
+use crate::tail::Tail;
 use crate::{ConvertOptions, HistoryError, HistoryReport, HistorySink};
-use copies::Project;
+use copies::{SessionIndex, index_root};
 pub(crate) use copies::{is_session_file, session_id_of};
 use line::{Line, LineKind};
 use translate::Translator;
 
-/// Reads the histories of Claude Code. Keeps what it knows of project folders, for the next session of the same folder.
+/// Reads the histories of Claude Code. Keeps what it knows of project folders, for the next session of the same folders.
 #[derive(Debug, Default)]
 pub(crate) struct ClaudeReader {
-    projects: BTreeMap<PathBuf, Project>,
+    indices: Mutex<BTreeMap<PathBuf, Arc<SessionIndex>>>,
 }
 
 impl ClaudeReader {
-    fn project(&mut self, file: &Path) -> Result<&Project, HistoryError> {
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if !self.projects.contains_key(folder) {
-            self.projects.insert(folder.to_owned(), Project::load(folder)?);
-        }
-        Ok(&self.projects[folder])
+    fn index(&self, file: &Path) -> Arc<SessionIndex> {
+        let root = index_root(file);
+        // Other threads wait, because they need the same index.
+        let mut indices = self.indices.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(indices.entry(root).or_insert_with_key(|root| Arc::new(SessionIndex::load(root))))
+    }
+
+    /// Forgets what is known of project folders.
+    pub(crate) fn refresh(&self) {
+        self.indices.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Converts one session.
     pub(crate) fn convert(
-        &mut self,
-        path: &Path,
+        &self,
+        session: &HistorySession,
         options: ConvertOptions,
         sink: &mut dyn HistorySink,
         report: &mut HistoryReport,
     ) -> Result<(), HistoryError> {
-        let session_id = session_id_of(path);
-        let scan = scan::scan(path, &session_id)?;
-        let copies = self.project(path)?.find_copies(path, &session_id, &scan)?;
-        let sub_agents = sub_agents::find(path, &session_id, &scan)?;
-        let mut reader = MergedReader::open(path, sub_agents)?;
-        let mut output = Output::new(Box::new(ClaudeConverter::default()), options.conversion, sink, report);
-        let mut translator = Translator::new(session_id, scan, copies);
-        while let Some(merged) = reader.next()? {
+        let (path, session_id) = (&session.path, session.native_session_id.clone());
+        let scan = scan::scan(path, &session_id, options.branch)?;
+        let index = self.index(path);
+        let copies = index.find_copies(&session_id, &scan, path)?;
+        let sub_agents = sub_agents::find(path, &session_id, &scan, index.flat_agents(), report);
+        let remainders = if scan.has_aborted_message {
+            usage::read_remainders(path, sub_agents.clone(), &copies)?
+        } else {
+            VecDeque::new()
+        };
+        let mut reader = MergedReader::open(path, sub_agents, options.is_growing)?;
+        let mut output = Output::new(Box::new(ClaudeConverter::default()), &session_id, options, sink, report);
+        let mut translator = Translator::new(session_id, scan, copies, remainders);
+        while let Some(merged) = reader.next(output.report()) {
             translator.push(&merged, &mut output);
             output.end_record()?;
         }
+        output.end_records()?;
         translator.finish(&mut output);
         output.finish()
     }
@@ -75,8 +88,21 @@ impl ClaudeReader {
         session.directory = head.cwd;
         session.agent_version = Some(version);
         session.started_at = head.first_time;
-        session.last_activity = last_activity(path)?;
+        session.permission_mode = head.permission_mode.as_deref().map(|mode| translate::mode_name(mode).to_owned());
+        let tail = Tail::read(path)?;
+        session.last_activity = tail.last_activity();
+        tail::describe(&tail, &mut session);
         Ok(Some(session))
+    }
+
+    /// The branches of a conversation, oldest first.
+    pub(crate) fn branches(session: &HistorySession) -> Result<Vec<Branch>, HistoryError> {
+        Ok(scan::scan(&session.path, &session.native_session_id, None)?.branches)
+    }
+
+    /// The files that a session consists of, besides its own.
+    pub(crate) fn side_files(session: &HistorySession) -> Vec<PathBuf> {
+        vec![sub_agents::folder_of(&session.path)]
     }
 }
 

@@ -12,18 +12,20 @@ mod legacy_events;
 mod line;
 mod model_calls;
 mod scan;
+mod tail;
 mod thread_settings;
 mod translate;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use interlingua_convert::codex::CodexConverter;
 
 use crate::merge::{MergedReader, SubAgentFile};
 use crate::output::Output;
 use crate::session::{HistoryFormat, HistorySession};
-use crate::tail::last_activity;
+use crate::tail::Tail;
 use crate::{ConvertOptions, HistoryError, HistoryReport, HistorySink};
 pub(crate) use home::is_rollout_file;
 use home::{Home, Rollout};
@@ -33,61 +35,89 @@ use translate::{ThreadInfo, Translator};
 /// Reads the histories of Codex. Keeps what it knows of a home folder, for the next session of the same home.
 #[derive(Debug, Default)]
 pub(crate) struct CodexReader {
-    homes: BTreeMap<PathBuf, Home>,
+    homes: Mutex<BTreeMap<PathBuf, Arc<Home>>>,
+}
+
+/// What a rollout file is.
+pub(crate) enum Described {
+    /// A session.
+    Session(Box<HistorySession>),
+    /// Part of a session: a sub-agent, a review, or work of the agent for itself.
+    Part,
+    /// A copy of a session that another file has.
+    Copy,
+    /// No rollout.
+    Other,
 }
 
 impl CodexReader {
-    fn home(&mut self, file: &Path) -> Result<&Home, HistoryError> {
+    fn home(&self, file: &Path) -> Arc<Home> {
         let folder = home::sessions_folder(file);
-        if !self.homes.contains_key(&folder) {
-            self.homes.insert(folder.clone(), Home::load(&folder)?);
-        }
-        Ok(&self.homes[&folder])
+        // Other threads wait, because they need the same home.
+        let mut homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(homes.entry(folder).or_insert_with_key(|folder| Arc::new(Home::load(folder))))
+    }
+
+    /// Forgets what is known of home folders.
+    pub(crate) fn refresh(&self) {
+        self.homes.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Converts one session.
     pub(crate) fn convert(
-        &mut self,
-        path: &Path,
+        &self,
+        session: &HistorySession,
         options: ConvertOptions,
         sink: &mut dyn HistorySink,
         report: &mut HistoryReport,
     ) -> Result<(), HistoryError> {
-        let home = self.home(path)?;
-        let mut output = Output::new(Box::new(CodexConverter::default()), options.conversion, sink, report);
-        let Some(root) = home.rollout(path) else { return output.finish() };
-        let members = home.members(root);
+        let path = &session.path;
+        let home = self.home(path);
+        let Some(root) = home.rollout(path) else { return Ok(()) };
         let mut translator = Translator::default();
-        let main = ThreadInfo::load(home, root, None)?;
-        let main_index = translator.add_thread(main);
+        let main_index = translator.add_thread(ThreadInfo::load(&home, root, None)?);
         let mut files = Vec::new();
-        for (rollout, role) in members {
-            let index = translator.add_thread(ThreadInfo::load(home, rollout, Some(role))?);
-            files.push(SubAgentFile { path: rollout.path.clone(), starts_at: rollout.starts_at, sub_agent: index });
+        for (rollout, role) in home.members(root) {
+            match ThreadInfo::load(&home, rollout, Some(role)) {
+                Ok(thread) => {
+                    let sub_agent = translator.add_thread(thread);
+                    files.push(SubAgentFile { path: rollout.path.clone(), starts_at: rollout.starts_at, sub_agent });
+                }
+                Err(error) => report.add_error(&rollout.path, &error),
+            }
         }
         files.sort_by(|a, b| (a.starts_at, &a.path).cmp(&(b.starts_at, &b.path)));
-        let mut reader = MergedReader::open(path, files)?;
-        while let Some(merged) = reader.next()? {
+        let mut reader = MergedReader::open(path, files, options.is_growing)?;
+        let converter = Box::new(CodexConverter::default());
+        let mut output = Output::new(converter, &session.native_session_id, options, sink, report);
+        while let Some(merged) = reader.next(output.report()) {
             let index = merged.sub_agent.unwrap_or(main_index);
             translator.push(index, &merged.record, &merged.path, &mut output);
             output.end_record()?;
         }
+        output.end_records()?;
         translator.finish(&mut output);
         output.finish()
     }
 
-    /// Describes a session. Threads of sub-agents are part of their sessions: `None`.
-    pub(crate) fn describe(&mut self, path: &Path) -> Result<Option<HistorySession>, HistoryError> {
-        let home = self.home(path)?;
-        let Some(rollout) = home.rollout(path).filter(|rollout| !home.is_part_of_session(rollout)) else {
-            return Ok(None);
-        };
-        Ok(Some(describe(rollout)?))
+    /// Describes a rollout file. `is_named`: it is described even if it is a part or a copy of another session.
+    pub(crate) fn describe(&self, path: &Path, is_named: bool) -> Result<Described, HistoryError> {
+        let home = self.home(path);
+        let Some(rollout) = home.rollout(path) else { return Ok(Described::Other) };
+        if home.is_part_of_session(rollout) && !is_named {
+            return Ok(Described::Part);
+        }
+        if home.is_copy(rollout) && !is_named {
+            return Ok(Described::Copy);
+        }
+        Ok(Described::Session(Box::new(describe(rollout)?)))
     }
 
-    /// Describes a thread, even if it is a sub-agent's.
-    pub(crate) fn describe_file(&mut self, path: &Path) -> Result<Option<HistorySession>, HistoryError> {
-        self.home(path)?.rollout(path).map(describe).transpose()
+    /// The files that a session consists of, besides its own.
+    pub(crate) fn side_files(&self, session: &HistorySession) -> Vec<PathBuf> {
+        let home = self.home(&session.path);
+        let members = home.rollout(&session.path).map(|root| home.members(root)).unwrap_or_default();
+        members.into_iter().map(|(rollout, _)| rollout.path.clone()).collect()
     }
 }
 
@@ -101,6 +131,8 @@ fn describe(rollout: &Rollout) -> Result<HistorySession, HistoryError> {
         Some(name) => Some(name.clone()),
         None => scan::first_prompt(&rollout.path)?,
     };
-    session.last_activity = last_activity(&rollout.path)?;
+    let tail = Tail::read(&rollout.path)?;
+    session.last_activity = tail.last_activity();
+    tail::describe(&tail, &mut session);
     Ok(session)
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use interlingua_agents::Agent;
 
-use crate::HistoryError;
 use crate::claude::is_session_file;
 use crate::codex::is_rollout_file;
 use crate::opencode::storage_folder;
+use crate::{HistoryError, HistoryReport};
 
 /// Maximum depth of folders below a root.
 const MAX_DEPTH: usize = 12;
@@ -43,11 +43,13 @@ pub(crate) struct Found {
     pub(crate) storage_folders: Vec<PathBuf>,
 }
 
-/// Finds what may be a history below a folder: an agent's folder, a home, or any other.
-pub(crate) fn find(folder: &Path) -> Result<Found, HistoryError> {
+/// Finds what may be a history below a folder: an agent's folder, a home, or any other. A folder below it that cannot be
+/// read is in the report.
+pub(crate) fn find(folder: &Path, report: &mut HistoryReport) -> Result<Found, HistoryError> {
     let mut found = Found::default();
+    fs::read_dir(folder).map_err(HistoryError::read(folder))?;
     for root in roots_of(folder) {
-        list(&root, 0, &mut found)?;
+        list(&root, 0, &mut found, report);
     }
     Ok(found)
 }
@@ -71,32 +73,44 @@ fn roots_of(folder: &Path) -> Vec<PathBuf> {
     vec![folder.to_owned()]
 }
 
-fn list(folder: &Path, depth: usize, found: &mut Found) -> Result<(), HistoryError> {
+fn list(folder: &Path, depth: usize, found: &mut Found, report: &mut HistoryReport) {
     if storage_folder(folder).is_some_and(|storage| storage == folder) {
         found.storage_folders.push(folder.to_owned());
-        return Ok(());
+        return;
     }
-    let mut entries = Vec::new();
-    for entry in fs::read_dir(folder).map_err(HistoryError::read(folder))? {
-        let entry = entry.map_err(HistoryError::read(folder))?;
-        let kind = entry.file_type().map_err(HistoryError::read(entry.path()))?;
-        entries.push((entry.path(), kind));
-    }
-    entries.sort_by(|(a, _), (b, _)| a.cmp(b));
-    for (path, kind) in entries {
+    for (path, kind) in read_folder(folder, report) {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if kind.is_dir() && depth < MAX_DEPTH && !TOOL_OUTPUT_FOLDERS.contains(&name) {
-            list(&path, depth + 1, found)?;
+            list(&path, depth + 1, found, report);
         } else if kind.is_file() && has_history_name(&path) {
             found.files.push(path);
         }
     }
-    Ok(())
+}
+
+/// The entries of a folder, in the order of their names. What cannot be read is in the report.
+pub(crate) fn read_folder(folder: &Path, report: &mut HistoryReport) -> Vec<(PathBuf, fs::FileType)> {
+    let mut entries = Vec::new();
+    let mut add = |entry: std::io::Result<fs::DirEntry>| {
+        let entry = entry?;
+        entries.push((entry.path(), entry.file_type()?));
+        Ok(())
+    };
+    let listed = fs::read_dir(folder).and_then(|mut listed| listed.try_for_each(&mut add));
+    if let Err(error) = listed {
+        report.add_error(folder, &HistoryError::read(folder)(error));
+    }
+    entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+    entries
 }
 
 /// Whether a file has the name of a history. Its content is looked at later.
 fn has_history_name(path: &Path) -> bool {
+    is_database_file(path) || is_session_file(path) || is_rollout_file(path)
+}
+
+/// Whether a file has the name of a database of OpenCode.
+pub(crate) fn is_database_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let is_database = name.starts_with("opencode") && path.extension().is_some_and(|extension| extension == "db");
-    is_database || is_session_file(path) || is_rollout_file(path)
+    name.starts_with("opencode") && path.extension().is_some_and(|extension| extension == "db")
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum HistoryError {
     /// A file or folder cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}", path.display())]
     Read {
         /// The file or folder.
         path: PathBuf,
@@ -16,7 +16,7 @@ pub enum HistoryError {
         source: io::Error,
     },
     /// A database cannot be read.
-    #[error("cannot read the database {}: {source}", path.display())]
+    #[error("cannot read the database {}", path.display())]
     Database {
         /// The database.
         path: PathBuf,
@@ -24,7 +24,7 @@ pub enum HistoryError {
         source: rusqlite::Error,
     },
     /// A database has no tables that this version knows.
-    #[error("cannot read the database {}: expected the tables session, message and part of OpenCode, found {found}", path.display())]
+    #[error("cannot read the database {}: {}", path.display(), unknown_schema(found))]
     UnknownSchema {
         /// The database.
         path: PathBuf,
@@ -32,13 +32,36 @@ pub enum HistoryError {
         found: String,
     },
     /// The events cannot be written.
-    #[error("cannot write the events: {0}")]
+    #[error("cannot write the events")]
     Write(#[source] io::Error),
+}
+
+fn unknown_schema(found: &str) -> String {
+    let found = if found.is_empty() { "none" } else { found };
+    format!("expected the tables session, message and part of OpenCode, found {found}")
 }
 
 impl HistoryError {
     pub(crate) fn read(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         |source| Self::Read { path, source }
+    }
+
+    /// What is wrong, without the path.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Read { source, .. } => format!("cannot be read: {source}"),
+            Self::Database { source, .. } => format!("cannot be read: {source}"),
+            Self::UnknownSchema { found, .. } => unknown_schema(found),
+            Self::Write(source) => source.to_string(),
+        }
+    }
+
+    /// The file or folder that it is about.
+    pub(crate) fn path(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Read { path, .. } | Self::Database { path, .. } | Self::UnknownSchema { path, .. } => Some(path),
+            Self::Write(_) => None,
+        }
     }
 }

@@ -46,6 +46,18 @@ pub(crate) fn time(field: Field<'_>) -> Option<Timestamp> {
     }
 }
 
+/// The time of a line, which all formats have in the same field.
+pub(crate) fn line_time(line: &str) -> Option<Timestamp> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct TimedLine<'a> {
+        #[serde(borrow)]
+        timestamp: Field<'a>,
+    }
+    let line: TimedLine<'_> = serde_json::from_str(line).ok()?;
+    time(line.timestamp)
+}
+
 /// Decodes a field; the default value if it is missing or has another shape.
 pub(crate) fn decode<'a, T: Deserialize<'a> + Default>(field: Field<'a>) -> T {
     field.and_then(|field| serde_json::from_str(field.get()).ok()).unwrap_or_default()

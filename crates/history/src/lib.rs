@@ -14,49 +14,51 @@ mod claude;
 mod codex;
 mod discovery;
 mod error;
+mod follow;
 mod ids;
 mod import;
+mod import_sink;
 mod json;
 mod merge;
 mod opencode;
 mod output;
+mod parallel;
 mod record_reader;
 mod report;
 mod session;
 mod sink;
 mod source;
 mod tail;
-
-use interlingua_convert::{ConversionOptions, IdSource};
+mod zstd;
 
 pub use discovery::default_folders;
 pub use error::HistoryError;
-pub use ids::SharedIds;
-pub use import::{ImportError, ImportOutcome, Importer};
+pub use follow::{FollowedFiles, Follower};
+pub(crate) use ids::HistoryIds;
+pub use import::{Import, ImportError, ImportOutcome, Importer};
+pub use parallel::for_each_session;
 pub use report::{HistoryReport, Problem};
-pub use session::{HistoryFormat, HistorySession};
-pub use sink::{EventSinkFn, HistorySink, LineSink};
+pub use session::{Branch, HistoryFormat, HistorySession};
+pub use sink::{EventSinkFn, HistorySink, LineSink, UsageSink};
 pub use source::{HistoryReader, detect_format};
 
 /// How a history is converted.
-#[derive(Default)]
+#[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ConvertOptions {
-    /// How events are made.
-    pub conversion: ConversionOptions,
+    /// Whether events carry the native records that they were made from.
+    pub raw: bool,
+    /// Whether the agent may be writing the files. A line without an end is not damaged then, but left out.
+    pub is_growing: bool,
+    /// Which [branch](HistoryReader::branches) of the conversation is shown, from 1; `None` for the current one.
+    pub branch: Option<usize>,
 }
 
 impl ConvertOptions {
-    /// Options with these ids, and with native records if `raw`.
-    #[must_use]
-    pub fn new(raw: bool, ids: impl IdSource + 'static) -> Self {
-        Self { conversion: ConversionOptions::new(raw, Box::new(ids)) }
-    }
-
-    /// Default options, with native records if `raw`.
-    #[must_use]
-    pub fn with_raw(raw: bool) -> Self {
-        Self { conversion: ConversionOptions::with_raw(raw) }
+    interlingua_schema::setters! {
+        pub raw: bool,
+        pub is_growing: bool,
+        pub branch: Option<usize>,
     }
 }
 

@@ -8,27 +8,17 @@ use std::path::{Path, PathBuf};
 
 use interlingua_schema::Timestamp;
 
-use serde::Deserialize;
-
-use crate::HistoryError;
-use crate::json::{Field, time};
+use crate::json::line_time;
 use crate::record_reader::{Record, RecordReader};
+use crate::{HistoryError, HistoryReport};
 
 /// A file of a sub-agent, with what identifies the sub-agent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SubAgentFile<T> {
     pub(crate) path: PathBuf,
     /// Time of its first line.
     pub(crate) starts_at: Option<Timestamp>,
     pub(crate) sub_agent: T,
-}
-
-/// The time of a line, which all formats have in the same field.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct TimedLine<'a> {
-    #[serde(borrow)]
-    timestamp: Field<'a>,
 }
 
 /// The next line of a file.
@@ -44,25 +34,32 @@ struct Source<T> {
     /// `None` for the main agent.
     sub_agent: Option<T>,
     head: Option<Head>,
-    /// There are other files, so times decide the order.
+    mode: Mode,
+}
+
+/// How files are read.
+#[derive(Clone, Copy)]
+struct Mode {
+    /// There are several files, so times decide the order.
     is_timed: bool,
+    /// The files are being written, so a line without an end is not complete yet.
+    is_growing: bool,
 }
 
 impl<T: Clone> Source<T> {
-    fn open(path: &Path, sub_agent: Option<T>, is_timed: bool) -> Result<Self, HistoryError> {
-        let mut source = Self { reader: RecordReader::open(path)?, sub_agent, head: None, is_timed };
-        source.advance(None)?;
+    fn open(path: &Path, sub_agent: Option<T>, mode: Mode) -> Result<Self, HistoryError> {
+        let mut source = Self { reader: RecordReader::open(path)?, sub_agent, head: None, mode };
+        source.advance(None);
         Ok(source)
     }
 
-    fn advance(&mut self, before: Option<Timestamp>) -> Result<(), HistoryError> {
-        self.head = self.reader.next()?.map(|record| {
-            let text = record.text.as_ref().ok().filter(|_| self.is_timed);
-            let line = text.and_then(|text| serde_json::from_str::<TimedLine<'_>>(text).ok());
-            let own = line.and_then(|line| time(line.timestamp));
-            Head { record, time: own.max(before) }
+    fn advance(&mut self, before: Option<Timestamp>) {
+        let Mode { is_timed, is_growing } = self.mode;
+        let record = self.reader.next().filter(|record| record.is_terminated || !is_growing);
+        self.head = record.map(|record| {
+            let text = record.text.as_ref().ok().filter(|_| is_timed);
+            Head { time: text.and_then(|text| line_time(text)).max(before), record }
         });
-        Ok(())
     }
 }
 
@@ -79,17 +76,20 @@ pub(crate) struct MergedReader<T> {
     main: Source<T>,
     open: Vec<Source<T>>,
     waiting: VecDeque<SubAgentFile<T>>,
+    mode: Mode,
 }
 
 impl<T: Clone> MergedReader<T> {
-    /// Opens the main file. The files of sub-agents are sorted by the time of their first line.
-    pub(crate) fn open(main: &Path, sub_agents: Vec<SubAgentFile<T>>) -> Result<Self, HistoryError> {
-        let main = Source::open(main, None, !sub_agents.is_empty())?;
-        Ok(Self { main, open: Vec::new(), waiting: sub_agents.into() })
+    /// Opens the main file. The files of sub-agents are sorted by the time of their first line. `is_growing`: a line
+    /// without an end is left out.
+    pub(crate) fn open(main: &Path, sub_agents: Vec<SubAgentFile<T>>, is_growing: bool) -> Result<Self, HistoryError> {
+        let mode = Mode { is_timed: !sub_agents.is_empty(), is_growing };
+        let main = Source::open(main, None, mode)?;
+        Ok(Self { main, open: Vec::new(), waiting: sub_agents.into(), mode })
     }
 
-    /// The next line; `None` at the end of all files.
-    pub(crate) fn next(&mut self) -> Result<Option<MergedRecord<T>>, HistoryError> {
+    /// The next line; `None` at the end of all files. A file of a sub-agent that cannot be opened is in the report.
+    pub(crate) fn next(&mut self, report: &mut HistoryReport) -> Option<MergedRecord<T>> {
         loop {
             let earliest = self
                 .open
@@ -108,31 +108,31 @@ impl<T: Clone> MergedReader<T> {
                 && next_time.is_none_or(|next| file.starts_at <= next)
                 && let Some(file) = self.waiting.pop_front()
             {
-                self.open.push(Source::open(&file.path, Some(file.sub_agent), true)?);
+                match Source::open(&file.path, Some(file.sub_agent), self.mode) {
+                    Ok(source) => self.open.push(source),
+                    Err(error) => report.add_error(&file.path, &error),
+                }
                 continue;
             }
             return match (main, earliest) {
                 (Some(main), Some((sub_agent, index))) if sub_agent < main => self.take_sub_agent(index),
                 (None, Some((_, index))) => self.take_sub_agent(index),
                 (Some(_), _) => take(&mut self.main),
-                (None, None) => Ok(None),
+                (None, None) => None,
             };
         }
     }
 
-    fn take_sub_agent(&mut self, index: usize) -> Result<Option<MergedRecord<T>>, HistoryError> {
-        let record = match self.open.get_mut(index) {
-            Some(source) => take(source),
-            None => Ok(None),
-        };
+    fn take_sub_agent(&mut self, index: usize) -> Option<MergedRecord<T>> {
+        let record = self.open.get_mut(index).and_then(take);
         self.open.retain(|source| source.head.is_some());
         record
     }
 }
 
-fn take<T: Clone>(source: &mut Source<T>) -> Result<Option<MergedRecord<T>>, HistoryError> {
-    let Some(head) = source.head.take() else { return Ok(None) };
-    source.advance(head.time)?;
+fn take<T: Clone>(source: &mut Source<T>) -> Option<MergedRecord<T>> {
+    let head = source.head.take()?;
+    source.advance(head.time);
     let path = source.reader.path().to_owned();
-    Ok(Some(MergedRecord { record: head.record, path, sub_agent: source.sub_agent.clone() }))
+    Some(MergedRecord { record: head.record, path, sub_agent: source.sub_agent.clone() })
 }

@@ -1,14 +1,13 @@
 //! Reads the lines of a file, with their position.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use interlingua_wirelog::{LineBuffer, MAX_LINE_BYTES};
 
-use ruzstd::decoding::StreamingDecoder;
-
 use crate::HistoryError;
+use crate::zstd::ZstdReader;
 
 /// Size of the read buffer.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -24,7 +23,7 @@ pub(crate) struct Record {
     pub(crate) is_terminated: bool,
 }
 
-/// A line that is not text.
+/// A line that is not text, or the rest of a file that cannot be read.
 #[derive(Debug)]
 pub(crate) struct DamagedText {
     pub(crate) bytes: Vec<u8>,
@@ -42,22 +41,19 @@ pub(crate) struct RecordReader {
     input: Box<dyn BufRead>,
     line: LineBuffer,
     number: u64,
+    has_failed: bool,
 }
 
 impl RecordReader {
     pub(crate) fn open(path: &Path) -> Result<Self, HistoryError> {
         let file = File::open(path).map_err(HistoryError::read(path))?;
-        let input: Box<dyn Read> = if is_compressed(path) {
-            let decoder = StreamingDecoder::new(file).map_err(io::Error::other).map_err(HistoryError::read(path))?;
-            Box::new(decoder)
-        } else {
-            Box::new(file)
-        };
+        let input: Box<dyn Read> = if is_compressed(path) { Box::new(ZstdReader::new(file)) } else { Box::new(file) };
         Ok(Self {
             path: path.to_owned(),
             input: Box::new(BufReader::with_capacity(BUFFER_BYTES, input)),
             line: LineBuffer::new(MAX_LINE_BYTES),
             number: 0,
+            has_failed: false,
         })
     }
 
@@ -65,35 +61,43 @@ impl RecordReader {
         &self.path
     }
 
-    /// The next line; `None` at the end of the file.
-    pub(crate) fn next(&mut self) -> Result<Option<Record>, HistoryError> {
-        loop {
-            let chunk = self.input.fill_buf().map_err(HistoryError::read(&self.path))?;
+    /// The next line; `None` at the end of the file. A rest that cannot be read is a damaged line.
+    pub(crate) fn next(&mut self) -> Option<Record> {
+        while !self.has_failed {
+            let chunk = match self.input.fill_buf() {
+                Ok(chunk) => chunk,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    self.has_failed = true;
+                    self.number += 1;
+                    let reason = format!("expected more lines, found that the rest cannot be read: {error}");
+                    let text = Err(DamagedText { bytes: self.line.take(), reason });
+                    return Some(Record { number: self.number, text, is_terminated: true });
+                }
+            };
             if chunk.is_empty() {
-                return Ok(self.take(false));
+                return self.take(false);
             }
             let length = chunk.len();
             match self.line.push(chunk) {
                 Some(used) => {
                     self.input.consume(used);
                     if let Some(record) = self.take(true) {
-                        return Ok(Some(record));
+                        return Some(record);
                     }
                 }
                 None => self.input.consume(length),
             }
         }
+        None
     }
 
     /// Takes the line in the buffer, unless it is blank.
     fn take(&mut self, is_terminated: bool) -> Option<Record> {
-        if is_terminated {
-            self.number += 1;
-        } else if self.line.is_empty() {
+        if !is_terminated && self.line.is_empty() {
             return None;
-        } else {
-            self.number += 1;
         }
+        self.number += 1;
         let is_blank = self.line.is_blank();
         let excess = self.line.excess_length();
         let bytes = self.line.take();

@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use interlingua_schema::Usage;
+
+use crate::HistoryError;
+
 /// Maximum number of problems that are kept. More are counted.
 const MAX_PROBLEMS: usize = 100;
 
@@ -22,6 +26,8 @@ pub struct HistoryReport {
     pub unparsed: u64,
     /// Records that are damaged: not JSON, not UTF-8, too long, cut off.
     pub damaged: u64,
+    /// Sum of the usage of all models.
+    pub usage: Usage,
     /// The first problems.
     pub problems: Vec<Problem>,
 }
@@ -61,6 +67,18 @@ impl HistoryReport {
         }
     }
 
+    /// Notes a file or folder that cannot be read. `path` is what was to be read, if the error does not name it.
+    pub(crate) fn add_error(&mut self, path: &Path, error: &HistoryError) {
+        let path = error.path().map_or(path, PathBuf::as_path).to_owned();
+        self.add_problem(&path, None, error.reason());
+    }
+
+    /// Counts the usage of a model.
+    pub(crate) fn add_usage(&mut self, mut usage: Usage) {
+        usage.model = None;
+        self.usage += usage;
+    }
+
     /// Adds the counts of another history.
     pub fn merge(&mut self, other: Self) {
         self.records += other.records;
@@ -71,6 +89,7 @@ impl HistoryReport {
         }
         self.unparsed += other.unparsed;
         self.damaged += other.damaged;
+        self.add_usage(other.usage);
         self.problems.extend(other.problems);
         self.problems.truncate(MAX_PROBLEMS);
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use interlingua_agents::Agent;
-use interlingua_schema::{NativeMetadata, SessionMetadata, Timestamp};
+use interlingua_schema::{NativeMetadata, SessionMetadata, Timestamp, Usage};
 use serde_json::json;
 
 /// A format in which an agent keeps its sessions.
@@ -21,6 +21,9 @@ pub enum HistoryFormat {
 }
 
 impl HistoryFormat {
+    /// All formats.
+    pub const ALL: [Self; 4] = [Self::ClaudeLines, Self::CodexRollout, Self::OpenCodeDatabase, Self::OpenCodeFiles];
+
     /// The agent.
     #[must_use]
     pub const fn agent(self) -> Agent {
@@ -77,8 +80,24 @@ pub struct HistorySession {
     pub started_at: Option<Timestamp>,
     /// Time of the last record.
     pub last_activity: Option<Timestamp>,
-    /// Number of turns.
-    pub turns: Option<u64>,
+    /// The agent's mode of the last turn.
+    pub agent_mode: Option<String>,
+    /// What the agent may do without asking, in the last turn.
+    pub permission_mode: Option<String>,
+    /// Model of the last turn, if the agent does not remember it by itself.
+    pub model: Option<String>,
+    /// Total usage, as far as it is at the end of the file or in the database. Without that of sub-agents.
+    pub usage: Option<Usage>,
+}
+
+/// A branch of a conversation. A person goes back to an earlier message, and the conversation goes on from there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Branch {
+    /// Its last prompt.
+    pub prompt: String,
+    /// Time of that prompt.
+    pub time: Option<Timestamp>,
 }
 
 impl HistorySession {
@@ -93,7 +112,10 @@ impl HistorySession {
             agent_version: None,
             started_at: None,
             last_activity: None,
-            turns: None,
+            agent_mode: None,
+            permission_mode: None,
+            model: None,
+            usage: None,
         }
     }
 

@@ -14,7 +14,7 @@ mod untouched;
 
 use std::path::{Path, PathBuf};
 
-use interlingua_history::{ConvertOptions, HistoryReader, HistoryReport, HistorySession, SharedIds};
+use interlingua_history::{ConvertOptions, HistoryReader, HistoryReport, HistorySession};
 use interlingua_schema::UniversalEvent;
 
 /// The history and the wire recordings of the same run.
@@ -80,11 +80,10 @@ struct Imported {
 /// Converts all sessions of a file or folder.
 fn import(path: &Path) -> Imported {
     let mut imported = Imported::default();
-    let mut reader = HistoryReader::new();
-    let ids = SharedIds::default();
-    imported.sessions = reader.sessions(path, &mut imported.report).unwrap();
+    let reader = HistoryReader::new();
+    imported.sessions = reader.sessions(&[path.to_owned()], &mut imported.report).unwrap();
     for session in &imported.sessions {
-        let options = ConvertOptions::new(false, ids.clone());
+        let options = ConvertOptions::default();
         reader.convert(session, options, &mut imported.events, &mut imported.report).unwrap();
     }
     imported

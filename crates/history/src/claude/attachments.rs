@@ -40,6 +40,8 @@ struct Attachment<'a> {
     #[serde(borrow)]
     exit_code: Field<'a>,
     #[serde(borrow)]
+    command: Field<'a>,
+    #[serde(borrow)]
     blocking_error: BlockingError<'a>,
 }
 
@@ -48,6 +50,8 @@ struct Attachment<'a> {
 struct BlockingError<'a> {
     #[serde(borrow)]
     blocking_error: Field<'a>,
+    #[serde(borrow)]
+    command: Field<'a>,
 }
 
 /// The types of attachments that are more than context.
@@ -65,25 +69,94 @@ enum AttachmentKind {
     EditedFile,
     /// Context for the model.
     Context,
+    /// A type that no known version has.
+    Unknown,
 }
+
+/// Types of attachments that are only context for the model.
+const CONTEXT: [&str; 54] = [
+    "agent_listing_delta",
+    "agent_mention",
+    "already_read_file",
+    "auto_mode",
+    "auto_mode_exit",
+    "budget_usd",
+    "command_permissions",
+    "compact_file_reference",
+    "compaction_reminder",
+    "context_efficiency",
+    "critical_system_reminder",
+    "current_session_memory",
+    "date",
+    "date_change",
+    "deferred_tools_delta",
+    "diagnostics",
+    "directory",
+    "dynamic_skill",
+    "edited_image_file",
+    "environment",
+    "file",
+    "hook_additional_context",
+    "hook_permission_decision",
+    "invoked_skills",
+    "mcp_instructions_delta",
+    "mcp_resource",
+    "model",
+    "nested_memory",
+    "opened_file_in_ide",
+    "output_style",
+    "output_token_usage",
+    "pdf_reference",
+    "plan_file_reference",
+    "plan_mode",
+    "plan_mode_exit",
+    "plan_mode_reentry",
+    "prompt_snapshot",
+    "relevant_memories",
+    "remote_session_change",
+    "selected_lines_in_ide",
+    "session_context",
+    "skill_discovery",
+    "skill_listing",
+    "task_reminder",
+    "task_status",
+    "team_context",
+    "teammate_mailbox",
+    "teammate_shutdown_batch",
+    "todo",
+    "todo_reminder",
+    "token_usage",
+    "total_tokens_reminder",
+    "ultrathink_effort",
+    "verify_plan_reminder",
+];
 
 impl Attachment<'_> {
     fn kind(&self) -> AttachmentKind {
         match text(self.kind).as_deref() {
             Some("queued_command") => AttachmentKind::QueuedCommand,
             Some(
-                "hook_success" | "hook_blocking_error" | "hook_non_blocking_error" | "hook_error_during_execution",
+                "hook_success"
+                | "hook_blocking_error"
+                | "hook_non_blocking_error"
+                | "hook_error_during_execution"
+                | "hook_cancelled"
+                | "hook_stopped_continuation"
+                | "hook_system_message"
+                | "async_hook_response",
             ) => AttachmentKind::Hook,
             Some("structured_output") => AttachmentKind::StructuredOutput,
             Some("max_turns_reached") => AttachmentKind::MaxTurnsReached,
             Some("edited_text_file") => AttachmentKind::EditedFile,
-            _ => AttachmentKind::Context,
+            Some(kind) if CONTEXT.contains(&kind) => AttachmentKind::Context,
+            _ => AttachmentKind::Unknown,
         }
     }
 
     /// The line that reports the hook on the wire.
     fn hook_response(&self, id: Field<'_>, session_id: &str) -> String {
-        let has_failed = text(self.kind).as_deref() != Some("hook_success");
+        let has_failed =
+            !matches!(text(self.kind).as_deref(), Some("hook_success" | "hook_system_message" | "async_hook_response"));
         let error = text(self.blocking_error.blocking_error);
         let stdout = text(self.stdout).or_else(|| text(self.content));
         let mut line = ObjectWriter::with_capacity(256);
@@ -107,6 +180,10 @@ impl Translator {
             AttachmentKind::QueuedCommand => self.queued_command(json, line, &attachment, out),
             AttachmentKind::Hook => {
                 self.start_session(line, out);
+                if text(attachment.hook_event).is_some_and(|event| event.ends_with("Stop")) {
+                    let command = text(attachment.command).or_else(|| text(attachment.blocking_error.command));
+                    self.reported_hooks.extend(command.map(std::borrow::Cow::into_owned));
+                }
                 out.receive(json, &attachment.hook_response(line.uuid, &self.session_id));
             }
             AttachmentKind::StructuredOutput => {
@@ -127,6 +204,11 @@ impl Translator {
                 out.receive_drafts(json, |drafts| drafts.session(&self.session_id).note(note));
             }
             AttachmentKind::Context => out.drop_record("context for the model"),
+            AttachmentKind::Unknown => {
+                self.start_session(line, out);
+                let kind = text(attachment.kind).map(|kind| format!("attachment/{kind}"));
+                self.unparsed(json, "unknown type of attachment", kind, out);
+            }
         }
     }
 

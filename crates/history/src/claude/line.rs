@@ -82,8 +82,10 @@ pub(super) struct Line<'a> {
     pub(super) attachment: Field<'a>,
     #[serde(borrow)]
     pub(super) operation: Field<'a>,
-    #[serde(borrow, rename = "totalCostUSD")]
-    pub(super) total_cost: Field<'a>,
+    #[serde(borrow)]
+    pub(super) hook_infos: Field<'a>,
+    #[serde(borrow)]
+    pub(super) hook_errors: Field<'a>,
     #[serde(borrow)]
     pub(super) model_usage: Field<'a>,
 }
@@ -128,7 +130,7 @@ impl<'a> Line<'a> {
         flag(self.is_sidechain)
     }
 
-    /// The message without its content, which is large.
+    /// The message. Its content is not parsed yet.
     pub(super) fn message(&self) -> Message<'a> {
         decode(self.message)
     }

@@ -1,5 +1,6 @@
 //! The first pass over a session file: what has to be known before its lines can be converted in order.
 
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use foldhash::{HashMap, HashSet};
@@ -11,10 +12,13 @@ use super::line::{Line, LineKind, Message, joined_text};
 use crate::HistoryError;
 use crate::json::{Field, decode, flag, hash, text, time};
 use crate::record_reader::RecordReader;
+use crate::session::Branch;
 use serde::Deserialize;
 
+/// Maximum number of characters of a prompt that are kept to describe a branch.
+const MAX_BRANCH_CHARS: usize = 80;
 /// Maximum number of lines that are read to find the first prompt.
-const MAX_HEAD_LINES: usize = 1000;
+pub(super) const MAX_HEAD_LINES: usize = 1000;
 
 /// What the first pass over a session file finds.
 #[derive(Debug, Default)]
@@ -29,8 +33,16 @@ pub(super) struct Scan {
     pub(super) is_sub_agent: bool,
     /// The file contains operations of the prompt queue, so every prompt of a person was queued.
     pub(super) has_queue: bool,
-    /// Conversation lines of the main agent, in order.
+    /// Time of the first line that is not part of the conversation. Such lines are not copied by a fork.
+    pub(super) created_at: Option<Timestamp>,
+    /// Hash of the id of the first line of the conversation.
+    pub(super) first_entry: Option<u64>,
+    /// Conversation lines of the main agent, in order. Only of versions that write lines again, and if asked for.
     pub(super) entries: Vec<Entry>,
+    /// The branches of the conversation, oldest first.
+    pub(super) branches: Vec<Branch>,
+    /// A message was cut off while it streamed. Its usage is only in the totals.
+    pub(super) has_aborted_message: bool,
     /// Lines that are on the branch of a rewound prompt.
     pub(super) abandoned: HashSet<u64>,
     /// Lines that repeat earlier lines of the same file.
@@ -58,8 +70,25 @@ pub(super) struct Entry {
 /// A prompt, which is a node in the tree of branches.
 struct PromptNode {
     /// The prompt that it follows in the conversation.
-    follows: Option<usize>,
+    follows: Owner,
     is_answered: bool,
+    /// Another prompt follows it.
+    is_followed: bool,
+    branch: Branch,
+}
+
+/// Index of a prompt in 32 bits, because there is one for each line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Owner(Option<NonZeroU32>);
+
+impl Owner {
+    fn new(index: usize) -> Self {
+        Self(u32::try_from(index + 1).ok().and_then(NonZeroU32::new))
+    }
+
+    fn index(self) -> Option<usize> {
+        self.0.map(|number| number.get() as usize - 1)
+    }
 }
 
 /// The state of a scan.
@@ -69,19 +98,30 @@ struct Scanner {
     session_id: String,
     /// The file is that of a sub-agent, read on its own.
     is_sub_agent: bool,
+    keeps_entries: bool,
+    /// The branch that is shown; `None` for the current one.
+    branch: Option<usize>,
     prompts: Vec<PromptNode>,
     /// The prompt that each line belongs to, by the hash of the line's id.
-    owners: HashMap<u64, Option<usize>>,
+    owners: HashMap<u64, Owner>,
     /// While earlier lines are repeated: number of the entries before, and position of the next one.
     repetition: Option<(usize, usize)>,
 }
 
-/// Reads a session file once.
-pub(super) fn scan(path: &Path, session_id: &str) -> Result<Scan, HistoryError> {
-    let is_sub_agent = !is_session_file(path);
-    let mut scanner = Scanner { session_id: session_id.to_owned(), is_sub_agent, ..Scanner::default() };
+/// Reads a session file once. `branch` is the one that is shown, from 1.
+pub(super) fn scan(path: &Path, session_id: &str, branch: Option<usize>) -> Result<Scan, HistoryError> {
+    run(path, Scanner { session_id: session_id.to_owned(), branch, ..Scanner::default() })
+}
+
+/// Reads a session file once, and keeps the lines of the conversation.
+pub(super) fn scan_entries(path: &Path, session_id: &str) -> Result<Scan, HistoryError> {
+    run(path, Scanner { session_id: session_id.to_owned(), keeps_entries: true, ..Scanner::default() })
+}
+
+fn run(path: &Path, mut scanner: Scanner) -> Result<Scan, HistoryError> {
+    scanner.is_sub_agent = !is_session_file(path);
     let mut reader = RecordReader::open(path)?;
-    while let Some(record) = reader.next()? {
+    while let Some(record) = reader.next() {
         if let Ok(record) = record.text
             && let Ok(line) = Line::parse(&record)
         {
@@ -97,7 +137,7 @@ pub(super) fn head(path: &Path) -> Result<Scan, HistoryError> {
     let mut scanner = Scanner { session_id: session_id_of(path), is_sub_agent, ..Scanner::default() };
     let mut reader = RecordReader::open(path)?;
     for _ in 0..MAX_HEAD_LINES {
-        let Some(record) = reader.next()? else { break };
+        let Some(record) = reader.next() else { break };
         if let Ok(record) = record.text
             && let Ok(line) = Line::parse(&record)
         {
@@ -115,9 +155,13 @@ impl Scanner {
         let kind = line.kind();
         let at = time(line.timestamp);
         self.scan.first_time = self.scan.first_time.or(at);
+        if line.uuid.is_none() && self.scan.first_entry.is_none() {
+            self.scan.created_at = self.scan.created_at.or(at);
+        }
         match kind {
             LineKind::QueueOperation => self.scan.has_queue = true,
-            LineKind::Summary if self.scan.entries.is_empty() => {
+            LineKind::Assistant => self.scan.has_aborted_message |= flag(line.is_aborted_mid_stream),
+            LineKind::Summary if self.scan.first_entry.is_none() => {
                 self.scan.summary_leaves.extend(text(line.leaf_uuid).map(std::borrow::Cow::into_owned));
             }
             _ => {}
@@ -150,25 +194,33 @@ impl Scanner {
             self.scan.permission_mode = text(line.permission_mode).map(std::borrow::Cow::into_owned);
         }
         let Some(id) = line.id() else { return };
-        self.add_to_tree(id, line, kind, prompt.is_some());
+        self.add_to_tree(id, line, kind, prompt.as_deref());
         if matches!(kind, LineKind::User | LineKind::Assistant) {
-            self.add_entry(Entry { id, content: content_hash(kind, &message), time: at }, line);
+            self.scan.first_entry.get_or_insert(id);
+            if self.keeps_entries || self.scan.version.as_deref().is_some_and(writes_lines_again) {
+                self.add_entry(Entry { id, content: content_hash(kind, &message), time: at }, line);
+            }
         }
     }
 
     /// Notes which prompt a line belongs to.
-    fn add_to_tree(&mut self, id: u64, line: &Line<'_>, kind: LineKind, is_prompt: bool) {
-        let last = self.prompts.len().checked_sub(1);
+    fn add_to_tree(&mut self, id: u64, line: &Line<'_>, kind: LineKind, prompt: Option<&str>) {
+        let last = self.prompts.len().checked_sub(1).map(Owner::new).unwrap_or_default();
         // Without a known parent, the order of the lines decides.
         let owner = line.parent().and_then(|parent| self.owners.get(&parent).copied()).unwrap_or(last);
-        let owner = if is_prompt {
-            self.prompts.push(PromptNode { follows: owner, is_answered: false });
-            Some(self.prompts.len() - 1)
+        let owner = if let Some(prompt) = prompt {
+            if let Some(before) = owner.index().and_then(|before| self.prompts.get_mut(before)) {
+                before.is_followed = true;
+            }
+            let prompt: String = prompt.chars().take(MAX_BRANCH_CHARS).collect();
+            let branch = Branch { prompt, time: time(line.timestamp) };
+            self.prompts.push(PromptNode { follows: owner, is_answered: false, is_followed: false, branch });
+            Owner::new(self.prompts.len() - 1)
         } else {
             owner
         };
         if kind == LineKind::Assistant
-            && let Some(prompt) = owner.and_then(|owner| self.prompts.get_mut(owner))
+            && let Some(prompt) = owner.index().and_then(|owner| self.prompts.get_mut(owner))
         {
             prompt.is_answered = true;
         }
@@ -178,7 +230,7 @@ impl Scanner {
     /// Adds a line of the conversation. Up to 1.x, a compaction writes earlier lines again, under new ids and in a new
     /// chain.
     fn add_entry(&mut self, entry: Entry, line: &Line<'_>) {
-        let is_old = self.scan.version.as_deref().is_some_and(|version| version.starts_with("1."));
+        let is_old = self.scan.version.as_deref().is_some_and(writes_lines_again);
         if is_old && line.parent().is_none() && !self.scan.entries.is_empty() {
             self.repetition = Some((self.scan.entries.len(), 0));
         }
@@ -258,17 +310,30 @@ impl Scanner {
     /// The current branch ends with the last prompt. Other prompts that were answered are on branches that a rewind left.
     fn finish(mut self) -> Scan {
         self.scan.is_sub_agent = self.is_sub_agent;
+        let last = self.prompts.len().checked_sub(1);
+        // A prompt that was sent again before it was answered is no branch.
+        let ends = (0..self.prompts.len()).filter(|index| {
+            let prompt = &self.prompts[*index];
+            Some(*index) == last || (!prompt.is_followed && prompt.is_answered)
+        });
+        let ends: Vec<usize> = ends.collect();
         let mut is_current = vec![false; self.prompts.len()];
-        let mut next = self.prompts.len().checked_sub(1);
+        let mut next = self.branch.and_then(|branch| ends.get(branch.checked_sub(1)?).copied()).or(last);
+        self.scan.branches = ends.iter().map(|end| self.prompts[*end].branch.clone()).collect();
         while let Some(prompt) = next.filter(|prompt| !is_current[*prompt]) {
             is_current[prompt] = true;
-            next = self.prompts[prompt].follows;
+            next = self.prompts[prompt].follows.index();
         }
         let is_abandoned = |owner: usize| !is_current[owner] && self.prompts[owner].is_answered;
-        self.scan.abandoned =
-            self.owners.iter().filter(|(_, owner)| owner.is_some_and(is_abandoned)).map(|(id, _)| *id).collect();
+        let owned = self.owners.iter().filter(|(_, owner)| owner.index().is_some_and(is_abandoned));
+        self.scan.abandoned = owned.map(|(id, _)| *id).collect();
         self.scan
     }
+}
+
+/// Whether a version writes earlier lines again when it compacts a conversation.
+fn writes_lines_again(version: &str) -> bool {
+    version.starts_with("1.")
 }
 
 /// Hash of what a line says. A copy of the line has the same hash, whatever its id is.

@@ -36,7 +36,7 @@ impl Translator {
                 wire.raw("original_model", line.original_model).raw("fallback_model", line.fallback_model);
             }
             "local_command" => return self.local_command(json, line, out),
-            "stop_hook_summary" => return out.drop_record("summary of hooks; their effects follow"),
+            "stop_hook_summary" => return self.stop_hooks(json, line, out),
             "turn_duration"
             | "away_summary"
             | "bridge_status"
@@ -51,6 +51,40 @@ impl Translator {
         }
         self.start_session(line, out);
         out.receive(json, &wire.finish());
+    }
+
+    /// The hooks that ran when the agent stopped, except those that were reported one by one.
+    fn stop_hooks(&mut self, json: &str, line: &Line<'_>, out: &mut Output<'_>) {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct HookInfo<'a> {
+            #[serde(borrow)]
+            command: Field<'a>,
+        }
+        let infos: Vec<HookInfo<'_>> = decode(line.hook_infos);
+        let errors: Vec<String> = decode(line.hook_errors);
+        let reported = std::mem::take(&mut self.reported_hooks);
+        let id = text(line.uuid).unwrap_or_default();
+        self.start_session(line, out);
+        let mut is_empty = true;
+        for (index, info) in infos.iter().enumerate() {
+            let command = text(info.command).unwrap_or_default();
+            if reported.contains(&*command) {
+                continue;
+            }
+            let error = errors.iter().find_map(|error| error.strip_prefix(&format!("[{command}]: ")));
+            let mut wire = ObjectWriter::with_capacity(256);
+            wire.text("type", "system").text("subtype", "hook_response").text("session_id", &self.session_id);
+            wire.text("hook_id", &format!("{id}:{index}")).text("hook_name", "Stop").text("hook_event", "Stop");
+            let output = error.unwrap_or_default();
+            wire.text("output", output).text("stdout", "").text("stderr", output);
+            wire.text("outcome", if error.is_some() { "error" } else { "success" });
+            out.receive(json, &wire.finish());
+            is_empty = false;
+        }
+        if is_empty {
+            out.drop_record("summary of hooks that were reported one by one");
+        }
     }
 
     /// A command that ran without the model. Some versions mark it by its type, others by its text.

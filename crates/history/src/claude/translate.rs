@@ -9,11 +9,11 @@ use interlingua_schema::{SessionMetadata, TurnMetadata};
 use serde::Deserialize;
 
 use super::copies::Copies;
-use super::line::{Block, Line, LineKind, joined_text};
+use super::line::{Block, Line, LineKind, Message, joined_text};
 use super::scan::{Scan, is_injected, prompt_text};
 use super::sub_agents::SpawningCall;
 use super::turn::{LastStep, Turn};
-use super::usage::UsageCounter;
+use super::usage::{Remainder, UsageCounter};
 use crate::json::{Field, ObjectWriter, decode, flag, hash, number, text, time};
 use crate::merge::MergedRecord;
 use crate::output::Output;
@@ -34,6 +34,10 @@ pub(super) struct Translator {
     pub(super) is_started: bool,
     pub(super) turn: Turn,
     pub(super) usage: UsageCounter,
+    /// What each of the coming totals contains beyond the messages, if a message was cut off.
+    pub(super) remainders: VecDeque<Remainder>,
+    /// Stop hooks that were reported since the last summary of them, by their commands.
+    pub(super) reported_hooks: HashSet<String>,
     /// Hashes of the ids of lines that were converted.
     pub(super) seen: HashSet<u64>,
     /// Prompts that are in the queue or were taken from it last.
@@ -49,7 +53,7 @@ pub(super) struct Translator {
 }
 
 impl Translator {
-    pub(super) fn new(session_id: String, scan: Scan, copies: Copies) -> Self {
+    pub(super) fn new(session_id: String, scan: Scan, copies: Copies, remainders: VecDeque<Remainder>) -> Self {
         Self {
             session_id,
             model: scan.model.clone(),
@@ -59,6 +63,8 @@ impl Translator {
             is_started: false,
             turn: Turn::default(),
             usage: UsageCounter::default(),
+            remainders,
+            reported_hooks: HashSet::default(),
             seen: HashSet::default(),
             queued: VecDeque::new(),
             side_chains: HashMap::default(),
@@ -107,8 +113,7 @@ impl Translator {
                 out.drop_record("prompt queue; the prompts follow");
             }
             LineKind::CostState => {
-                self.usage.add_totals(line.model_usage, line.total_cost);
-                out.drop_record("totals of the session, added to the usage of its turns");
+                self.totals(line.model_usage, out);
             }
             LineKind::Summary => out.drop_record("title of another session"),
             LineKind::StateEcho => out.drop_record("state of the user interface"),
@@ -146,7 +151,7 @@ impl Translator {
                 return out.drop_record("repetition of an earlier line");
             }
             if self.scan.abandoned.contains(&id) {
-                return out.drop_record("line of a branch that was rewound");
+                return self.abandoned_line(line, out);
             }
         }
         if merged.sub_agent.is_some() || (line.is_side_chain() && !self.scan.is_sub_agent) {
@@ -158,6 +163,35 @@ impl Translator {
             LineKind::System => self.system(json, line, out),
             _ => self.attachment(json, line, out),
         }
+    }
+
+    /// A line of a branch that was left by a rewind. What it used counts in the next turn.
+    fn abandoned_line(&mut self, line: &Line<'_>, out: &mut Output<'_>) {
+        match line.kind() {
+            LineKind::User if prompt_text(line, &line.message()).is_some() => self.end_turn(out),
+            LineKind::Assistant => {
+                out.set_time(time(line.timestamp));
+                self.count_message(&line.message(), out);
+            }
+            _ => {}
+        }
+        out.drop_record("line of a branch that was rewound");
+    }
+
+    /// Counts what a message used.
+    fn count_message(&mut self, message: &Message<'_>, out: &mut Output<'_>) {
+        if let Some(usage) = self.usage.add_message(message) {
+            out.infer(|drafts| drafts.session(&self.session_id).add_usage(usage));
+        }
+    }
+
+    /// Totals of the session. What they contain beyond the messages counts in the last turn.
+    fn totals(&mut self, by_model: Field<'_>, out: &mut Output<'_>) {
+        self.remainders.pop_front();
+        for usage in self.usage.add_totals(by_model).into_usage() {
+            out.infer(|drafts| drafts.session(&self.session_id).add_usage(usage));
+        }
+        out.drop_record("totals of the session, added to the usage of its turns");
     }
 
     /// A line of a sub-agent. It changes nothing about the turn but its usage.
@@ -178,7 +212,8 @@ impl Translator {
         }
         let message = line.message();
         if kind == LineKind::Assistant {
-            self.usage.add_message(&message);
+            self.start_session(line, out);
+            self.count_message(&message, out);
         }
         let Some(call) = call else {
             return out.drop_record("line of a sub-agent whose call is not known");
@@ -290,6 +325,7 @@ impl Translator {
         task.text("type", "system").text("subtype", "task_notification").text("session_id", &self.session_id);
         task.text("task_id", between("task-id").unwrap_or_default());
         task.optional_text("tool_use_id", between("tool-use-id"));
+        task.text("output_file", between("output-file").unwrap_or_default());
         task.text("status", between("status").unwrap_or("completed"));
         task.optional_text("summary", between("summary"));
         out.receive(json, &task.finish());
@@ -341,15 +377,21 @@ impl Translator {
         if is_from_cli && content == NO_RESPONSE {
             return out.drop_record("filler that the agent adds when it resumes a session");
         }
-        self.usage.add_message(&message);
         let is_text_only = blocks.iter().all(|block| text(block.kind).as_deref() == Some("text"));
-        if content.is_empty() && is_text_only {
-            return out.drop_record("message without text");
+        if message.content.is_none() {
+            self.start_session(line, out);
+            let reason = "expected a message with content, found none";
+            return self.unparsed(json, reason, Some("assistant".to_owned()), out);
         }
         self.start_session(line, out);
         self.start_turn(out);
+        self.count_message(&message, out);
+        if content.is_empty() && is_text_only {
+            return out.drop_record("message without text");
+        }
         self.update_model(model.as_deref().filter(|_| !is_from_cli), out);
         self.turn.observe(LastStep::Output);
+        self.turn.has_aborted_message |= flag(line.is_aborted_mid_stream);
         for call in blocks.iter().filter_map(Block::call_id) {
             self.turn.call_started(call);
         }
@@ -414,11 +456,20 @@ impl Translator {
 
     fn end_turn(&mut self, out: &mut Output<'_>) {
         self.in_slash_command = false;
-        if self.turn.is_running() {
-            let usage = self.usage.take_turn();
-            let turn = &mut self.turn;
-            out.infer(|drafts| turn.end(&self.session_id, usage, drafts));
+        if !self.turn.is_running() {
+            return;
         }
+        if self.turn.has_aborted_message
+            && let Some(remainder) = self.remainders.front_mut()
+        {
+            let remainder = std::mem::take(remainder);
+            self.usage.anticipate(&remainder);
+            for usage in remainder.into_usage() {
+                out.infer(|drafts| drafts.session(&self.session_id).add_usage(usage));
+            }
+        }
+        let turn = &mut self.turn;
+        out.infer(|drafts| turn.end(&self.session_id, drafts));
     }
 
     fn update_permission_mode(&mut self, line: &Line<'_>, out: &mut Output<'_>) {
@@ -453,6 +504,6 @@ pub(super) fn slash_command(text: &str) -> Option<&str> {
 }
 
 /// The universal name of a permission mode.
-fn mode_name(mode: &str) -> &str {
+pub(super) fn mode_name(mode: &str) -> &str {
     if mode == "bypassPermissions" { "bypass" } else { mode }
 }

@@ -2,7 +2,7 @@
 
 use foldhash::HashSet;
 use interlingua_convert::{Drafts, TurnEnd};
-use interlingua_schema::{StopReason, TurnStatus, Usage};
+use interlingua_schema::{StopReason, TurnStatus};
 
 /// What the last line of a turn was about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,12 +18,15 @@ pub(super) enum LastStep {
 
 /// The running turn.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about the turn")]
 pub(super) struct Turn {
     is_running: bool,
     last_step: LastStep,
     /// Calls of the main agent without a result.
     open_calls: HashSet<String>,
     pub(super) is_interrupted: bool,
+    /// A message was cut off while it streamed. Its usage is only in the totals.
+    pub(super) has_aborted_message: bool,
     /// A line says that the turn ended here.
     pub(super) is_over: bool,
     pub(super) stop_reason: Option<String>,
@@ -57,7 +60,7 @@ impl Turn {
     }
 
     /// Ends the turn. A turn that stopped before the model had answered was cut off.
-    pub(super) fn end(&mut self, session_id: &str, usage: Option<Usage>, drafts: &mut Drafts) {
+    pub(super) fn end(&mut self, session_id: &str, drafts: &mut Drafts) {
         let status = if self.is_interrupted {
             Some(TurnStatus::Interrupted)
         } else if self.is_done() {
@@ -74,8 +77,7 @@ impl Turn {
             Some(_) => Some(StopReason::Other),
             None => None,
         };
-        let mut end = status.map_or_else(TurnEnd::new, TurnEnd::with_status).stop_reason(stop_reason);
-        end.usage = usage;
+        let end = status.map_or_else(TurnEnd::new, TurnEnd::with_status).stop_reason(stop_reason);
         drafts.session(session_id).turn_ended(end);
         *self = Self::default();
     }

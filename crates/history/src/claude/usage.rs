@@ -4,19 +4,24 @@
 //! largest counts are the final ones.
 
 use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::path::Path;
 
 use foldhash::HashMap;
 use interlingua_schema::{Usage, round_cost};
 use serde::Deserialize;
 
-use super::line::Message;
+use super::copies::Copies;
+use super::line::{Line, LineKind, Message};
+use super::sub_agents::SpawningCall;
 use crate::json::{Field, decode, hash, number, text};
+use crate::merge::{MergedReader, SubAgentFile};
+use crate::{HistoryError, HistoryReport};
 
 /// Counts of the API, which do not include cached tokens in the input: of a message, or in `cost-state` of all messages of
 /// a model, with other names.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-#[expect(clippy::struct_field_names, reason = "the names of the API")]
 struct ApiUsage<'a> {
     #[serde(borrow, alias = "inputTokens")]
     input_tokens: Field<'a>,
@@ -26,6 +31,8 @@ struct ApiUsage<'a> {
     cache_creation_input_tokens: Field<'a>,
     #[serde(borrow, alias = "outputTokens")]
     output_tokens: Field<'a>,
+    #[serde(borrow, rename = "costUSD")]
+    cost: Field<'a>,
 }
 
 /// Token counts that can be subtracted.
@@ -46,11 +53,6 @@ impl Tokens {
             cache_write: count(usage.cache_creation_input_tokens),
             output: count(usage.output_tokens),
         }
-    }
-
-    /// The usage of a message.
-    pub(super) fn of_message(message: &Message<'_>) -> Self {
-        Self::from_usage(&decode(message.usage))
     }
 
     fn map(self, other: Self, combine: impl Fn(u64, u64) -> u64) -> Self {
@@ -83,34 +85,58 @@ impl Tokens {
     }
 }
 
-/// Counts the usage of a session's turns.
+/// Tokens by model.
+type ByModel = BTreeMap<String, Tokens>;
+
+/// Counts the usage of a session.
 #[derive(Debug, Default)]
 pub(super) struct UsageCounter {
     /// Usage of each message, by the hash of its id.
     messages: HashMap<u64, Tokens>,
-    /// Usage since the last turn ended.
-    turn: Tokens,
-    turn_cost: Option<f64>,
     /// Usage of the messages since the last totals, which the next totals include.
-    since_totals: Tokens,
+    since_totals: ByModel,
     /// The last totals.
-    totals: Tokens,
-    cost: f64,
-    /// Number of turns that ended since the last totals.
-    turns_since_totals: u64,
+    totals: ByModel,
+    costs: BTreeMap<String, f64>,
+    has_totals: bool,
     /// Messages of another session were copied. Its cost is not known.
     has_copies: bool,
-    model: Option<String>,
+}
+
+/// What the totals of a session contain beyond its messages.
+#[derive(Debug, Default)]
+pub(super) struct Remainder {
+    tokens: ByModel,
+    costs: BTreeMap<String, f64>,
+}
+
+impl Remainder {
+    /// The usage of each model.
+    pub(super) fn into_usage(self) -> Vec<Usage> {
+        let Self { mut tokens, costs } = self;
+        let costs: BTreeMap<String, f64> = costs.into_iter().filter(|(_, cost)| *cost > 0.0).collect();
+        for model in costs.keys() {
+            tokens.entry(model.clone()).or_default();
+        }
+        let used = tokens.into_iter().map(|(model, tokens)| {
+            let cost = costs.get(&model).copied().map(round_cost);
+            tokens.to_usage().cost_usd(cost).model(Some(model))
+        });
+        used.filter(|usage| usage.input_tokens + usage.output_tokens > 0 || usage.cost_usd.is_some()).collect()
+    }
+
+    /// The tokens alone.
+    fn without_costs(self) -> Self {
+        Self { costs: BTreeMap::new(), ..self }
+    }
 }
 
 impl UsageCounter {
     /// Counts the part of a message's usage that was not counted yet.
-    pub(super) fn add_message(&mut self, message: &Message<'_>) {
-        let added = self.count(message);
-        self.turn = self.turn.plus(added);
-        if let Some(model) = text(message.model).filter(|model| !model.starts_with('<')) {
-            self.model = Some(model.into_owned());
-        }
+    pub(super) fn add_message(&mut self, message: &Message<'_>) -> Option<Usage> {
+        let (model, added) = self.count(message)?;
+        let model = Some(model).filter(|model| !model.is_empty());
+        (added != Tokens::default()).then(|| added.to_usage().model(model))
     }
 
     /// Notes a message of another session that was copied into this file. The totals include it.
@@ -119,46 +145,85 @@ impl UsageCounter {
         self.count(message);
     }
 
-    fn count(&mut self, message: &Message<'_>) -> Tokens {
-        let Some(id) = text(message.id) else { return Tokens::default() };
-        let tokens = Tokens::of_message(message);
+    fn count(&mut self, message: &Message<'_>) -> Option<(String, Tokens)> {
+        let id = text(message.id)?;
+        let tokens = Tokens::from_usage(&decode(message.usage));
         let known = self.messages.entry(hash(&*id)).or_default();
         let added = tokens.minus(*known);
         *known = known.max(tokens);
-        self.since_totals = self.since_totals.plus(added);
-        added
+        let model = text(message.model).filter(|model| !model.starts_with('<')).unwrap_or_default().into_owned();
+        let sum = self.since_totals.entry(model.clone()).or_default();
+        *sum = sum.plus(added);
+        Some((model, added))
     }
 
     /// Totals of the session, cumulative over its processes. What they contain beyond the messages was used by requests
-    /// that leave no message: compactions, titles.
-    pub(super) fn add_totals(&mut self, by_model: Field<'_>, cost: Field<'_>) {
+    /// that leave no message, such as compactions and titles, and by messages that were cut off.
+    pub(super) fn add_totals(&mut self, by_model: Field<'_>) -> Remainder {
         let models: BTreeMap<String, ApiUsage<'_>> = decode(by_model);
-        let totals = models.values().fold(Tokens::default(), |sum, model| sum.plus(Tokens::from_usage(model)));
-        let process = totals.minus(self.totals);
-        self.turn = self.turn.plus(process.minus(self.since_totals));
-        if let Some(cost) = cost.and_then(|cost| cost.get().parse::<f64>().ok()) {
-            // Of the cost of several turns, the share of each is not known.
-            let is_known = (!self.has_copies || self.totals != Tokens::default()) && self.turns_since_totals == 0;
-            if is_known && cost > self.cost {
-                self.turn_cost = Some(round_cost(cost - self.cost));
-            }
-            self.cost = cost;
+        let mut remainder = Remainder::default();
+        // A model may have another name in the totals than in the messages, so the rest of the sum is what counts.
+        let mut unnamed = Tokens::default();
+        for (model, usage) in &models {
+            let total = Tokens::from_usage(usage);
+            let used = total.minus(self.totals.get(model).copied().unwrap_or_default());
+            let counted = self.since_totals.remove(model).unwrap_or_default();
+            unnamed = unnamed.plus(counted.minus(used));
+            remainder.tokens.insert(model.clone(), used.minus(counted));
+            self.totals.insert(model.clone(), total);
         }
-        self.turns_since_totals = 0;
-        self.totals = totals;
-        self.since_totals = Tokens::default();
+        unnamed = self.since_totals.values().fold(unnamed, |sum, tokens| sum.plus(*tokens));
+        for tokens in remainder.tokens.values_mut() {
+            let before = *tokens;
+            *tokens = tokens.minus(unnamed);
+            unnamed = unnamed.minus(before);
+        }
+        self.since_totals.clear();
+        // The first totals of a fork include what its parent has cost.
+        let is_known = !self.has_copies || self.has_totals;
+        for (model, usage) in &models {
+            let cost = usage.cost.and_then(|cost| cost.get().parse::<f64>().ok()).unwrap_or_default();
+            let before = self.costs.insert(model.clone(), cost).unwrap_or_default();
+            if is_known {
+                remainder.costs.insert(model.clone(), cost - before);
+            }
+        }
+        self.has_totals = true;
+        remainder
     }
 
-    /// Takes the usage of the turn that ends; `None` if nothing was used.
-    pub(super) fn take_turn(&mut self) -> Option<Usage> {
-        let tokens = std::mem::take(&mut self.turn);
-        let cost = self.turn_cost.take();
-        self.turns_since_totals += 1;
-        if tokens == Tokens::default() && cost.is_none() {
-            return None;
+    /// Counts what the next totals contain beyond the messages, before they come.
+    pub(super) fn anticipate(&mut self, remainder: &Remainder) {
+        for (model, tokens) in &remainder.tokens {
+            let sum = self.since_totals.entry(model.clone()).or_default();
+            *sum = sum.plus(*tokens);
         }
-        let mut usage = tokens.to_usage().cost_usd(cost);
-        usage.model.clone_from(&self.model);
-        Some(usage)
     }
+}
+
+/// The remainders of all totals of a session, in order. Read in advance, because a message that was cut off belongs to an
+/// earlier turn than the totals.
+pub(super) fn read_remainders(
+    path: &Path,
+    sub_agents: Vec<SubAgentFile<SpawningCall>>,
+    copies: &Copies,
+) -> Result<VecDeque<Remainder>, HistoryError> {
+    // What cannot be read is reported by the conversion.
+    let mut report = HistoryReport::default();
+    let mut reader = MergedReader::open(path, sub_agents, true)?;
+    let mut counter = UsageCounter::default();
+    let mut remainders = VecDeque::new();
+    while let Some(merged) = reader.next(&mut report) {
+        let Ok(json) = &merged.record.text else { continue };
+        let Ok(line) = Line::parse(json) else { continue };
+        match line.kind() {
+            LineKind::Assistant if line.id().is_some_and(|id| copies.lines.contains(&id)) => {
+                counter.add_copy(&line.message());
+            }
+            LineKind::Assistant => _ = counter.add_message(&line.message()),
+            LineKind::CostState => remainders.push_back(counter.add_totals(line.model_usage).without_costs()),
+            _ => {}
+        }
+    }
+    Ok(remainders)
 }

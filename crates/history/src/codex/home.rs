@@ -2,20 +2,26 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use interlingua_schema::Timestamp;
 use serde::Deserialize;
 
 use super::line::{Line, Payload};
-use crate::HistoryError;
+use crate::discovery::read_folder;
 use crate::json::{Field, decode, text, time};
 use crate::record_reader::{RecordReader, is_compressed};
+use crate::{HistoryError, HistoryReport};
 
 /// Folders that contain rollout files, below a home.
 const SESSION_FOLDERS: [&str; 2] = ["sessions", "archived_sessions"];
 /// Maximum depth of folders below a home.
 const MAX_DEPTH: usize = 6;
+/// Maximum number of lines that are read to find the description of a thread.
+const MAX_HEAD_LINES: usize = 200;
+/// Length of the id of a thread.
+const UUID_LENGTH: usize = 36;
 /// File with the names of threads.
 const NAMES_FILE: &str = "session_index.jsonl";
 
@@ -34,6 +40,8 @@ pub(super) struct Rollout {
     pub(super) name: Option<String>,
     pub(super) starts_at: Option<Timestamp>,
     pub(super) kind: ThreadKind,
+    /// Length of the file.
+    length: u64,
 }
 
 /// What a thread is for.
@@ -66,30 +74,50 @@ pub(super) enum ThreadRole {
 pub(super) struct Home {
     rollouts: Vec<Rollout>,
     by_path: HashMap<PathBuf, usize>,
+    /// The file of each thread. A thread may have several: archived or compressed copies.
+    by_thread: HashMap<String, usize>,
+    /// The threads that a thread started, except reviews.
+    children: HashMap<String, Vec<usize>>,
+    /// The thread that asked for each review.
+    reviewing: OnceLock<HashMap<usize, String>>,
 }
 
 impl Home {
-    /// Reads the first lines of all rollout files below a folder.
-    pub(super) fn load(folder: &Path) -> Result<Self, HistoryError> {
+    /// Reads the first lines of all rollout files below a folder. What cannot be read is reported when the folder is
+    /// searched, or the file is converted.
+    pub(super) fn load(folder: &Path) -> Self {
         let mut files = Vec::new();
         let roots: Vec<PathBuf> =
             SESSION_FOLDERS.iter().map(|name| folder.join(name)).filter(|folder| folder.is_dir()).collect();
         if roots.is_empty() {
-            list(folder, 0, &mut files)?;
+            list(folder, 0, &mut files);
         }
         for root in roots {
-            list(&root, 0, &mut files)?;
+            list(&root, 0, &mut files);
         }
         let names = read_names(&folder.join(NAMES_FILE));
         let mut home = Self::default();
         for path in files {
-            // A file that cannot be read is reported when it is converted.
             let Ok(Some(mut rollout)) = read_head(&path) else { continue };
             rollout.name = names.get(&rollout.thread_id).cloned();
-            home.by_path.insert(path, home.rollouts.len());
-            home.rollouts.push(rollout);
+            home.add(rollout);
         }
-        Ok(home)
+        home
+    }
+
+    fn add(&mut self, rollout: Rollout) {
+        let index = self.rollouts.len();
+        self.by_path.insert(rollout.path.clone(), index);
+        let known = self.by_thread.get(&rollout.thread_id).map(|known| &self.rollouts[*known]);
+        if known.is_none_or(|known| rollout.rank() > known.rank()) {
+            self.by_thread.insert(rollout.thread_id.clone(), index);
+        }
+        if let Some(parent) = rollout.parent.clone()
+            && matches!(rollout.kind, ThreadKind::SubAgent | ThreadKind::Internal)
+        {
+            self.children.entry(parent).or_default().push(index);
+        }
+        self.rollouts.push(rollout);
     }
 
     pub(super) fn rollout(&self, path: &Path) -> Option<&Rollout> {
@@ -97,7 +125,12 @@ impl Home {
     }
 
     pub(super) fn find(&self, thread_id: &str) -> Option<&Rollout> {
-        self.rollouts.iter().find(|rollout| rollout.thread_id == thread_id)
+        self.by_thread.get(thread_id).map(|index| &self.rollouts[*index])
+    }
+
+    /// Whether another file has the same thread, and is read instead.
+    pub(super) fn is_copy(&self, rollout: &Rollout) -> bool {
+        self.find(&rollout.thread_id).is_some_and(|preferred| preferred.path != rollout.path)
     }
 
     /// Whether a thread is shown as part of another one.
@@ -113,21 +146,22 @@ impl Home {
     /// The threads that are shown as part of a session, with their roles.
     pub(super) fn members(&self, root: &Rollout) -> Vec<(&Rollout, ThreadRole)> {
         let mut members: Vec<(&Rollout, ThreadRole)> = Vec::new();
+        let mut seen = HashSet::default();
+        seen.insert(root.thread_id.as_str());
         let mut next = vec![root.thread_id.as_str()];
         while let Some(parent) = next.pop() {
-            for rollout in &self.rollouts {
-                if rollout.thread_id == root.thread_id || members.iter().any(|(known, _)| known.path == rollout.path) {
+            let children = self.children.get(parent).into_iter().flatten().map(|index| &self.rollouts[*index]);
+            let reviews = self.reviewing().iter().filter(|(_, reviewing)| *reviewing == parent);
+            let mut found: Vec<&Rollout> = children.chain(reviews.map(|(index, _)| &self.rollouts[*index])).collect();
+            found.sort_by(|a, b| (a.starts_at, &a.path).cmp(&(b.starts_at, &b.path)));
+            for rollout in found {
+                if self.is_copy(rollout) || !seen.insert(&rollout.thread_id) {
                     continue;
                 }
                 let role = match rollout.kind {
-                    ThreadKind::SubAgent if rollout.parent.as_deref() == Some(parent) => {
-                        ThreadRole::SubAgent(parent.to_owned())
-                    }
-                    ThreadKind::Review if self.reviewing_thread(rollout).is_some_and(|id| id == parent) => {
-                        ThreadRole::Review(parent.to_owned())
-                    }
-                    ThreadKind::Internal if rollout.parent.as_deref() == Some(parent) => ThreadRole::Internal,
-                    _ => continue,
+                    ThreadKind::SubAgent => ThreadRole::SubAgent(parent.to_owned()),
+                    ThreadKind::Review => ThreadRole::Review(parent.to_owned()),
+                    ThreadKind::Session | ThreadKind::Internal => ThreadRole::Internal,
                 };
                 members.push((rollout, role));
                 next.push(&rollout.thread_id);
@@ -136,49 +170,83 @@ impl Home {
         members
     }
 
-    /// The thread that asked for a review. Older versions do not name it: it is the thread that was in a review when the
-    /// review's thread started.
-    fn reviewing_thread<'a>(&'a self, review: &'a Rollout) -> Option<&'a str> {
-        if let Some(parent) = review.parent.as_deref().filter(|parent| self.find(parent).is_some()) {
-            return Some(parent);
-        }
-        let started = review.starts_at?;
-        let candidates = self.rollouts.iter().filter(|rollout| {
-            rollout.kind == ThreadKind::Session && rollout.cwd == review.cwd && rollout.starts_at <= Some(started)
-        });
-        candidates
-            .filter(|candidate| is_in_review(&candidate.path, started).unwrap_or(false))
-            .map(|rollout| rollout.thread_id.as_str())
-            .next_back()
+    fn reviewing_thread(&self, review: &Rollout) -> Option<&str> {
+        let index = self.by_path.get(&review.path)?;
+        self.reviewing().get(index).map(String::as_str)
+    }
+
+    /// The threads that asked for reviews. Older versions do not name them: each is the thread that was in a review when
+    /// the review's thread started.
+    fn reviewing(&self) -> &HashMap<usize, String> {
+        self.reviewing.get_or_init(|| {
+            let mut reviewing = HashMap::default();
+            let mut unnamed = Vec::new();
+            for (index, review) in self.rollouts.iter().enumerate().filter(|(_, rollout)| rollout.is_review()) {
+                match review.parent.as_ref().filter(|parent| self.find(parent).is_some()) {
+                    Some(parent) => _ = reviewing.insert(index, parent.clone()),
+                    None => unnamed.push(index),
+                }
+            }
+            for candidate in self.rollouts.iter().filter(|rollout| rollout.kind == ThreadKind::Session) {
+                let reviews = unnamed.iter().copied().filter(|index| {
+                    let review = &self.rollouts[*index];
+                    review.cwd == candidate.cwd && candidate.starts_at <= review.starts_at
+                });
+                let reviews: Vec<usize> = reviews.collect();
+                if reviews.is_empty() || self.is_copy(candidate) {
+                    continue;
+                }
+                let periods = review_periods(&candidate.path);
+                for index in reviews {
+                    let started = self.rollouts[index].starts_at;
+                    if periods.iter().any(|(from, to)| *from <= started && to.is_none_or(|to| started <= Some(to))) {
+                        reviewing.insert(index, candidate.thread_id.clone());
+                    }
+                }
+            }
+            reviewing
+        })
     }
 }
 
-/// Whether a review was running in a thread at this time.
-fn is_in_review(path: &Path, at: Timestamp) -> Result<bool, HistoryError> {
-    let mut reader = RecordReader::open(path)?;
+impl Rollout {
+    fn is_review(&self) -> bool {
+        self.kind == ThreadKind::Review
+    }
+
+    /// Which of several files of a thread is read: one that is not compressed may still be written, and the longer one
+    /// has more.
+    fn rank(&self) -> (bool, u64) {
+        (!is_compressed(&self.path), self.length)
+    }
+}
+
+/// The times at which reviews started and ended in a thread.
+fn review_periods(path: &Path) -> Vec<(Option<Timestamp>, Option<Timestamp>)> {
+    let mut periods: Vec<(Option<Timestamp>, Option<Timestamp>)> = Vec::new();
+    let Ok(mut reader) = RecordReader::open(path) else { return periods };
     let mut is_running = false;
-    while let Some(record) = reader.next()? {
-        let Ok(record) = record.text else { continue };
-        if !record.contains("review") {
-            continue;
-        }
+    while let Some(record) = reader.next() {
+        let Some(record) = record.text.ok().filter(|record| record.contains("eview")) else { continue };
         let Ok(line) = Line::parse(&record) else { continue };
-        if time(line.timestamp) > Some(at) {
-            break;
-        }
         let payload: Payload<'_> = decode(line.payload);
         let item: Item<'_> = decode(payload.item);
-        match text(payload.kind).as_deref() {
-            Some("entered_review_mode") => is_running = true,
-            Some("exited_review_mode") => is_running = false,
-            _ => match text(item.kind).as_deref() {
-                Some("EnteredReviewMode") => is_running = true,
-                Some("ExitedReviewMode") => is_running = false,
-                _ => {}
-            },
+        let kind = text(item.kind).or_else(|| text(payload.kind));
+        match kind.as_deref() {
+            Some("entered_review_mode" | "EnteredReviewMode") if !is_running => {
+                periods.push((time(line.timestamp), None));
+                is_running = true;
+            }
+            Some("exited_review_mode" | "ExitedReviewMode") => {
+                if let Some((_, end)) = periods.last_mut().filter(|_| is_running) {
+                    *end = time(line.timestamp);
+                }
+                is_running = false;
+            }
+            _ => {}
         }
     }
-    Ok(is_running)
+    periods
 }
 
 #[derive(Default, Deserialize)]
@@ -204,19 +272,15 @@ pub(crate) fn is_rollout_file(path: &Path) -> bool {
     name.starts_with("rollout-") && is_lines_file(path)
 }
 
-fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), HistoryError> {
-    for entry in fs::read_dir(folder).map_err(HistoryError::read(folder))? {
-        let entry = entry.map_err(HistoryError::read(folder))?;
-        let path = entry.path();
-        let kind = entry.file_type().map_err(HistoryError::read(&path))?;
+fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    // What cannot be read is reported when the folder is searched.
+    for (path, kind) in read_folder(folder, &mut HistoryReport::default()) {
         if kind.is_dir() && depth < MAX_DEPTH {
-            list(&path, depth + 1, files)?;
+            list(&path, depth + 1, files);
         } else if kind.is_file() && (is_rollout_file(&path) || (depth == 0 && is_lines_file(&path))) {
             files.push(path);
         }
     }
-    files.sort();
-    Ok(())
 }
 
 fn is_lines_file(path: &Path) -> bool {
@@ -225,34 +289,55 @@ fn is_lines_file(path: &Path) -> bool {
     name.extension().is_some_and(|extension| extension == "jsonl")
 }
 
+/// Reads the description of a thread, which is the first line. If it is damaged or missing, the name of the file has the
+/// id of the thread. `None` for a file that is no rollout.
 fn read_head(path: &Path) -> Result<Option<Rollout>, HistoryError> {
+    let named = thread_id_in_name(path);
+    let mut rollout = Rollout { path: path.to_owned(), ..Rollout::default() };
+    rollout.length = path.metadata().map(|metadata| metadata.len()).unwrap_or_default();
     let mut reader = RecordReader::open(path)?;
-    while let Some(record) = reader.next()? {
+    for _ in 0..MAX_HEAD_LINES {
+        let Some(record) = reader.next() else { break };
         let Ok(record) = record.text else { continue };
         let Ok(line) = Line::parse(&record) else { continue };
-        if text(line.kind).as_deref() != Some("session_meta") {
-            return Ok(None);
-        }
-        let meta: Payload<'_> = decode(line.payload);
+        rollout.starts_at = rollout.starts_at.or(time(line.timestamp));
+        let payload: Payload<'_> = decode(line.payload);
         let owned = |field| text(field).map(std::borrow::Cow::into_owned);
-        let Some(thread_id) = owned(meta.id) else { return Ok(None) };
-        let source: Source<'_> = decode(meta.source);
-        let kind = source.kind();
-        let parent = owned(meta.parent_thread_id).or_else(|| source.parent());
-        return Ok(Some(Rollout {
-            path: path.to_owned(),
-            thread_id,
-            parent,
-            forked_from: owned(meta.forked_from_id),
-            version: owned(meta.cli_version),
-            cwd: owned(meta.cwd),
-            model_provider: owned(meta.model_provider),
-            name: None,
-            starts_at: time(line.timestamp),
-            kind,
-        }));
+        match text(line.kind).as_deref() {
+            Some("session_meta") => {
+                let Some(thread_id) = owned(payload.id) else { continue };
+                // A fork of an older version has a copy of its parent's description.
+                if named.as_ref().is_some_and(|named| *named != thread_id) {
+                    continue;
+                }
+                let source: Source<'_> = decode(payload.source);
+                rollout.thread_id = thread_id;
+                rollout.parent = owned(payload.parent_thread_id).or_else(|| source.parent());
+                rollout.forked_from = owned(payload.forked_from_id);
+                rollout.version = owned(payload.cli_version);
+                rollout.cwd = owned(payload.cwd);
+                rollout.model_provider = owned(payload.model_provider);
+                rollout.starts_at = time(line.timestamp);
+                rollout.kind = source.kind();
+                return Ok(Some(rollout));
+            }
+            Some("turn_context") if rollout.cwd.is_none() => rollout.cwd = owned(payload.cwd),
+            _ => {}
+        }
     }
-    Ok(None)
+    Ok(named.map(|thread_id| Rollout { thread_id, ..rollout }))
+}
+
+/// The id of the thread in the name of its file: `rollout-<time>-<thread>.jsonl`.
+fn thread_id_in_name(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let stem = name.strip_prefix("rollout-")?.split('.').next()?;
+    let id = stem.get(stem.len().checked_sub(UUID_LENGTH)?..)?;
+    let is_uuid = id.bytes().enumerate().all(|(index, byte)| match index {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    });
+    is_uuid.then(|| id.to_owned())
 }
 
 /// Who started a thread: a name, or an object for threads that Codex started itself.

@@ -141,6 +141,24 @@ fn rename(item: &mut Map<String, Value>, from: &str, to: &str) {
     }
 }
 
+/// Names of errors are in snake case on disk.
+pub(super) fn translate_error(error: &Value) -> Value {
+    let info = match error.get("codex_error_info") {
+        Some(Value::String(name)) => Value::String(camel_case(name)),
+        Some(Value::Object(info)) => {
+            let camel = |fields: &Value| match fields {
+                Value::Object(fields) => {
+                    Value::Object(fields.iter().map(|(key, value)| (camel_case(key), value.clone())).collect())
+                }
+                other => other.clone(),
+            };
+            Value::Object(info.iter().map(|(name, fields)| (camel_case(name), camel(fields))).collect())
+        }
+        _ => Value::Null,
+    };
+    json!({ "message": error.get("message"), "codexErrorInfo": info, "additionalDetails": error.get("additional_details") })
+}
+
 /// The names of values are in snake case on disk: `in_progress`.
 fn camel_case_value(item: &mut Map<String, Value>, key: &str) {
     if let Some(Value::String(name)) = item.get_mut(key) {

@@ -70,7 +70,7 @@ pub(super) fn scan(path: &Path, thread_id: &str, parent: &ParentThread) -> Resul
     let mut starts = Vec::new();
     let mut is_copying = false;
     let mut reader = RecordReader::open(path)?;
-    while let Some(record) = reader.next()? {
+    while let Some(record) = reader.next() {
         let Ok(json) = record.text else { continue };
         let Ok(line) = Line::parse(&json) else { continue };
         let payload: Payload<'_> = decode(line.payload);
@@ -108,7 +108,8 @@ pub(super) fn scan(path: &Path, thread_id: &str, parent: &ParentThread) -> Resul
             start.item.insert("receiverThreadIds".to_owned(), targets.clone());
         }
     }
-    starts.sort_by_key(|start: &ToolStart| start.at);
+    // A plan is started by the message that contains it, often in the same millisecond.
+    starts.sort_by_key(|start: &ToolStart| (start.at, start.item.get("type").and_then(Value::as_str) == Some("plan")));
     scan.starts = starts.into();
     Ok(scan)
 }
@@ -140,7 +141,7 @@ const MAX_HEAD_LINES: usize = 200;
 pub(super) fn first_prompt(path: &Path) -> Result<Option<String>, HistoryError> {
     let mut reader = RecordReader::open(path)?;
     for _ in 0..MAX_HEAD_LINES {
-        let Some(record) = reader.next()? else { break };
+        let Some(record) = reader.next() else { break };
         let Ok(json) = record.text else { continue };
         let Ok(line) = Line::parse(&json) else { continue };
         let payload: Payload<'_> = decode(line.payload);
@@ -246,12 +247,16 @@ pub(super) struct ParentThread {
 }
 
 impl ParentThread {
-    pub(super) fn load(path: &Path) -> Result<Self, HistoryError> {
+    /// Reads what the thread had when it was forked.
+    pub(super) fn load(path: &Path, forked_at: Option<Timestamp>) -> Result<Self, HistoryError> {
         let mut parent = Self::default();
         let mut reader = RecordReader::open(path)?;
-        while let Some(record) = reader.next()? {
+        while let Some(record) = reader.next() {
             let Ok(json) = record.text else { continue };
             let Ok(line) = Line::parse(&json) else { continue };
+            if forked_at.is_some() && time(line.timestamp) > forked_at {
+                break;
+            }
             let payload: Payload<'_> = decode(line.payload);
             parent.turns.extend(text(payload.turn_id).map(std::borrow::Cow::into_owned));
             if text(payload.kind).as_deref() == Some("user_message") {

@@ -87,7 +87,7 @@ impl Thread {
 }
 
 /// The universal permission mode of the settings.
-fn permission_mode(settings: &Settings) -> Option<String> {
+pub(super) fn permission_mode(settings: &Settings) -> Option<String> {
     match (settings.mode.as_deref(), settings.approval_policy.as_deref(), settings.sandbox.as_deref()) {
         (Some(mode), ..) if mode != "default" => Some(mode.to_owned()),
         (_, Some("on-request" | "untrusted"), _) => Some("default".to_owned()),

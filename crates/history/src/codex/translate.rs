@@ -33,7 +33,7 @@ pub(super) struct ThreadInfo {
 impl ThreadInfo {
     pub(super) fn load(home: &Home, rollout: &Rollout, role: Option<ThreadRole>) -> Result<Self, HistoryError> {
         let parent = match rollout.forked_from.as_deref().and_then(|parent| home.find(parent)) {
-            Some(parent) => ParentThread::load(&parent.path)?,
+            Some(parent) => ParentThread::load(&parent.path, rollout.starts_at)?,
             None => ParentThread::default(),
         };
         let scan = scan(&rollout.path, &rollout.thread_id, &parent)?;
@@ -212,6 +212,10 @@ impl Thread {
     fn push(&mut self, line: &Line<'_>, context: &Context<'_>, out: &mut Output<'_>) {
         let payload: Payload<'_> = decode(line.payload);
         let kind = text(line.kind).unwrap_or_default();
+        if !self.is_started && kind != "session_meta" {
+            // The description of the thread is damaged.
+            self.session_meta(context, out);
+        }
         match &*kind {
             "session_meta" => self.session_meta(context, out),
             "turn_context" => self.turn_context(&payload, out),
@@ -333,7 +337,7 @@ impl Thread {
         wire.insert("items".to_owned(), json!([]));
         wire.insert("durationMs".to_owned(), json!(number(payload.duration_ms)));
         if let Some(error) = error {
-            wire.insert("error".to_owned(), translate_error(&error));
+            wire.insert("error".to_owned(), items::translate_error(&error));
         }
         self.calls.clear();
         self.send("turn/completed", json!({ "threadId": self.shown_in, "turn": wire }), context.json, out);
@@ -488,24 +492,6 @@ impl Context<'_> {
 
 pub(super) fn decode_value(field: Field<'_>) -> Value {
     field.and_then(|field| serde_json::from_str(field.get()).ok()).unwrap_or_default()
-}
-
-/// Names of errors are in snake case on disk.
-fn translate_error(error: &Value) -> Value {
-    let info = match error.get("codex_error_info") {
-        Some(Value::String(name)) => Value::String(camel_case(name)),
-        Some(Value::Object(info)) => {
-            let camel = |fields: &Value| match fields {
-                Value::Object(fields) => {
-                    Value::Object(fields.iter().map(|(key, value)| (camel_case(key), value.clone())).collect())
-                }
-                other => other.clone(),
-            };
-            Value::Object(info.iter().map(|(name, fields)| (camel_case(name), camel(fields))).collect())
-        }
-        _ => Value::Null,
-    };
-    json!({ "message": error.get("message"), "codexErrorInfo": info, "additionalDetails": error.get("additional_details") })
 }
 
 pub(super) fn unparsed(

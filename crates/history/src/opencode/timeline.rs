@@ -5,9 +5,10 @@
 
 use serde::Deserialize;
 
-use super::{Row, Storage};
-use crate::HistoryError;
+use super::parts::is_added_by_agent;
+use super::storage::{Row, Storage};
 use crate::json::{Field, number, text};
+use crate::{HistoryError, HistoryReport};
 
 /// What happened at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub(super) enum Step {
     ToolStarted,
     /// A part has its last state.
     PartEnded,
+    /// The agent begins to work on a prompt.
+    Busy,
     /// A person interrupted the agent.
     Interrupted,
     /// The agent has nothing left to do.
@@ -45,6 +48,8 @@ pub(super) struct Entry {
     pub(super) session: usize,
     pub(super) message: String,
     pub(super) part: String,
+    /// Nothing follows in its session, so it is inferred.
+    pub(super) is_last: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -103,7 +108,7 @@ fn millis(field: Field<'_>) -> Option<i64> {
 }
 
 /// The time in an id: its first nine hexadecimal digits are the last bits of the milliseconds.
-fn time_of_id(id: &str, near: i64) -> Option<i64> {
+pub(super) fn time_of_id(id: &str, near: i64) -> Option<i64> {
     const BITS: u32 = 36;
     let digits = id.split_once('_')?.1.get(..9)?;
     let low = i64::from_str_radix(digits, 16).ok()?;
@@ -113,20 +118,36 @@ fn time_of_id(id: &str, near: i64) -> Option<i64> {
     candidates.into_iter().min_by_key(|candidate| (candidate - near).abs())
 }
 
-/// The entries of one session, in order.
+/// The entries of one session, in order. `deleted` are messages of which only parts are left.
 pub(super) fn session_entries(
     storage: &dyn Storage,
     session: &str,
     index: usize,
     created: i64,
+    deleted: &[Row],
+    report: &mut HistoryReport,
 ) -> Result<Vec<Entry>, HistoryError> {
-    let mut builder = Builder { index, created, entries: Vec::new(), busy_until: created, is_cut_off: false };
+    let mut builder = Builder {
+        index,
+        created,
+        entries: Vec::new(),
+        busy_until: created,
+        is_cut_off: false,
+        latest: created,
+        is_unanswered: false,
+    };
     builder.add(created, 0, Step::Session, "", "");
-    for message in storage.messages(session)? {
-        let parts = storage.parts(session, &message.id)?;
+    let mut messages = storage.messages(session, report)?;
+    messages.extend(deleted.iter().cloned());
+    messages.sort_by(|a, b| a.id.cmp(&b.id));
+    for message in messages {
+        let parts = storage.parts(session, &message.id, report)?;
         builder.add_message(&message, &parts);
     }
     builder.add_idle();
+    if let Some(last) = builder.entries.last_mut() {
+        last.is_last = true;
+    }
     Ok(builder.entries)
 }
 
@@ -139,6 +160,10 @@ struct Builder {
     busy_until: i64,
     /// The last message of the agent is not complete.
     is_cut_off: bool,
+    /// Time of the latest entry.
+    latest: i64,
+    /// The agent has not begun to answer the last prompt.
+    is_unanswered: bool,
 }
 
 impl Builder {
@@ -146,14 +171,26 @@ impl Builder {
         let session = self.index;
         // A fork has copies that are older than itself. They come after its start.
         let at = at.max(self.created);
-        self.entries.push(Entry { at, rank, step, session, message: message.to_owned(), part: part.to_owned() });
+        self.latest = self.latest.max(at);
+        self.entries.push(Entry {
+            at,
+            rank,
+            step,
+            session,
+            message: message.to_owned(),
+            part: part.to_owned(),
+            is_last: false,
+        });
     }
 
     /// Ends the turn, unless it has ended.
     fn add_idle(&mut self) {
         let has_work = self.entries.iter().rev().find(|entry| entry.step != Step::Session);
         if has_work.is_some_and(|entry| !matches!(entry.step, Step::Idle | Step::CutOff)) {
-            let at = self.entries.iter().map(|entry| entry.at).max().unwrap_or(self.busy_until);
+            let at = self.latest;
+            if self.is_unanswered {
+                self.add(at, 2, Step::Busy, "", "");
+            }
             let step = if self.is_cut_off { Step::CutOff } else { Step::Idle };
             self.add(at, 2, step, "", "");
         }
@@ -165,18 +202,19 @@ impl Builder {
         let created =
             millis(head.time.created).or(message.created).or_else(|| time_of_id(&message.id, near)).unwrap_or(near);
         if text(head.role).as_deref() == Some("user") {
-            // A prompt that comes while the agent works joins the turn.
-            if self.busy_until <= created {
+            // A prompt that comes while the agent works joins the turn, and so does what the agent itself adds.
+            if self.busy_until <= created && !is_added_by_agent(parts) {
                 self.add_idle();
             }
             self.add(created, 0, Step::MessageStarted, &message.id, "");
             for part in parts {
                 self.add(created, 0, Step::PartEnded, &message.id, &part.id);
             }
-            self.is_cut_off = true;
+            (self.is_cut_off, self.is_unanswered) = (true, true);
             return;
         }
         self.add(created, 0, Step::MessageStarted, &message.id, "");
+        self.is_unanswered = false;
         let mut last = created;
         let is_interrupted = head.error.is_some_and(|error| error.get().contains("\"MessageAbortedError\""));
         for (index, part) in parts.iter().enumerate() {

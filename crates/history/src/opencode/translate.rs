@@ -2,18 +2,21 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::Path;
 
+use foldhash::{HashMap, HashSet};
 use interlingua_convert::TurnEnd;
 use interlingua_schema::{SessionMetadata, Timestamp, TurnStatus};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::forks::find_parent;
+use super::parts::Part;
+use super::replay::{read_updates, replay};
+use super::storage::{Row, SessionRow, Storage};
 use super::timeline::{Entry, Step, merge, session_entries};
-use super::{Row, SessionRow, Storage};
 use crate::HistoryError;
-use crate::json::{Field, ObjectWriter, decode, time};
+use crate::json::{Field, ObjectWriter, decode};
 use crate::output::Output;
 use crate::session::{HistoryFormat, add_history_metadata};
 
@@ -24,34 +27,28 @@ const LOCATION: &str = "opencode history";
 pub(super) fn convert(
     storage: &dyn Storage,
     format: HistoryFormat,
-    path: &Path,
     id: &str,
     out: &mut Output<'_>,
 ) -> Result<(), HistoryError> {
-    let rows = storage.sessions()?;
-    let Some(root) = rows.iter().find(|row| row.id == id) else { return Ok(()) };
-    let sessions = with_descendants(root, &rows);
+    let Some(root) = storage.session(id)? else { return Ok(()) };
+    let sessions = with_descendants(storage, root)?;
+    if let Some(updates) = read_updates(storage, &sessions)? {
+        return replay(storage, &sessions, updates, format, out);
+    }
     let mut entries = Vec::new();
+    let mut deleted = Vec::new();
     for (index, session) in sessions.iter().enumerate() {
         let created = session.created.map_or(0, Timestamp::as_millis);
-        let own = session_entries(storage, &session.id, index, created)?;
-        // Sessions of the v2 API have no messages, but events.
-        if own.len() == 1 {
-            let events = storage.events(&session.id)?;
-            if events.iter().any(|(kind, _)| kind.starts_with("session.next.")) {
-                out.set_time(session.created);
-                start_session(session, format, index == 0, out);
-                for (kind, data) in events {
-                    replay_event(&kind, &data, out);
-                    out.end_record()?;
-                }
-                continue;
-            }
-        }
-        entries.extend(own);
+        let rest = storage.deleted_messages(&session.id);
+        entries.extend(session_entries(storage, &session.id, index, created, &rest, out.report())?);
+        deleted.extend(rest.into_iter().map(|row| (row.id.clone(), row)));
     }
-    let mut translator = Translator { storage, format, path, sessions, message: None };
+    let deleted = deleted.into_iter().collect();
+    let mut translator = Translator { storage, format, sessions, deleted, message: None };
     for entry in merge(entries) {
+        if entry.is_last && entry.session == 0 {
+            out.end_records()?;
+        }
         out.set_time(Some(Timestamp::from_millis(entry.at)));
         translator.push(&entry, out)?;
         out.end_record()?;
@@ -61,49 +58,36 @@ pub(super) fn convert(
 }
 
 /// A session and its sub-agents, parents first.
-fn with_descendants<'a>(root: &'a SessionRow, rows: &'a [SessionRow]) -> Vec<&'a SessionRow> {
+fn with_descendants(storage: &dyn Storage, root: SessionRow) -> Result<Vec<SessionRow>, HistoryError> {
+    let mut known = HashSet::default();
+    known.insert(root.id.clone());
     let mut sessions = vec![root];
     let mut next = 0;
     while let Some(parent) = sessions.get(next) {
-        let parent = parent.id.clone();
-        let children = rows.iter().filter(|row| row.parent.as_deref() == Some(&parent));
-        let new: Vec<&SessionRow> = children.filter(|row| !sessions.iter().any(|known| known.id == row.id)).collect();
-        sessions.extend(new);
+        let mut children = storage.children(&parent.id)?;
+        children.retain(|child| known.insert(child.id.clone()));
+        sessions.extend(children);
         next += 1;
     }
-    sessions
+    Ok(sessions)
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Timed<'a> {
-    #[serde(borrow)]
-    timestamp: Field<'a>,
-}
-
-/// Replays a stored event of the v2 API. Its type ends with the version of its format.
-fn replay_event(kind: &str, data: &str, out: &mut Output<'_>) {
-    count(data, out);
-    let kind = match kind.rsplit_once('.') {
-        Some((kind, version)) if version.bytes().all(|byte| byte.is_ascii_digit()) => kind,
-        _ => kind,
-    };
-    if kind.starts_with("session.created") || kind.starts_with("session.updated") {
-        return out.drop_record("state of the session");
-    }
-    let timed: Timed<'_> = serde_json::from_str(data).unwrap_or_default();
-    out.set_time(time(timed.timestamp));
-    out.receive(data, &event_line(kind, data));
-}
-
-fn event_line(kind: &str, properties: &str) -> String {
+/// An event as a line of the server.
+pub(super) fn event_line(kind: &str, properties: &str) -> String {
     format!("{{\"type\":\"{kind}\",\"properties\":{properties}}}")
 }
 
 /// Starts a session, or the session of a sub-agent.
-fn start_session(session: &SessionRow, format: HistoryFormat, is_root: bool, out: &mut Output<'_>) {
+pub(super) fn start_session(
+    storage: &dyn Storage,
+    session: &SessionRow,
+    format: HistoryFormat,
+    is_root: bool,
+    out: &mut Output<'_>,
+) {
     if is_root {
         let mut metadata = SessionMetadata::default();
+        metadata.forked_from = find_parent(storage, session);
         metadata.agent_version.clone_from(&session.version);
         metadata.cwd.clone_from(&session.directory);
         let native = interlingua_schema::NativeMetadata::new().with("title", session.title.clone());
@@ -126,19 +110,21 @@ fn start_session(session: &SessionRow, format: HistoryFormat, is_root: bool, out
 struct Translator<'a> {
     storage: &'a dyn Storage,
     format: HistoryFormat,
-    path: &'a Path,
-    sessions: Vec<&'a SessionRow>,
+    sessions: Vec<SessionRow>,
+    /// Messages of which only parts are left, by their ids.
+    deleted: HashMap<String, Row>,
     /// The message that was read last, with its session.
     message: Option<(usize, Row)>,
 }
 
 impl Translator<'_> {
     fn push(&mut self, entry: &Entry, out: &mut Output<'_>) -> Result<(), HistoryError> {
-        let Some(session) = self.sessions.get(entry.session).copied() else { return Ok(()) };
+        let Some(session) = self.sessions.get(entry.session).cloned() else { return Ok(()) };
+        let session = &session;
         match entry.step {
             Step::Session => {
                 count(&session.info, out);
-                start_session(session, self.format, entry.session == 0, out);
+                start_session(self.storage, session, self.format, entry.session == 0, out);
             }
             Step::MessageStarted => self.message(entry, session, false, out)?,
             Step::MessageEnded => self.message(entry, session, true, out)?,
@@ -150,6 +136,10 @@ impl Translator<'_> {
                 let properties = json!({ "sessionID": session.id });
                 out.receive(&session.info, &event_line("session.idle", &properties.to_string()));
             }
+            Step::Busy => {
+                let properties = json!({ "sessionID": session.id, "status": { "type": "busy" } });
+                out.receive(&session.info, &event_line("session.status", &properties.to_string()));
+            }
             Step::CutOff => {
                 let end = TurnEnd::with_status(TurnStatus::Failed);
                 out.infer(|drafts| drafts.session(&session.id).turn_ended(end));
@@ -160,7 +150,10 @@ impl Translator<'_> {
 
     fn read_message(&mut self, entry: &Entry, session: &str) -> Result<Option<Row>, HistoryError> {
         if self.message.as_ref().is_none_or(|(index, row)| *index != entry.session || row.id != entry.message) {
-            let row = self.storage.message(session, &entry.message)?;
+            let row = match self.deleted.get(&entry.message) {
+                Some(row) => Some(row.clone()),
+                None => self.storage.message(session, &entry.message)?,
+            };
             self.message = row.map(|row| (entry.session, row));
         }
         Ok(self.message.as_ref().map(|(_, row)| row.clone()))
@@ -178,8 +171,11 @@ impl Translator<'_> {
         if !is_end {
             count(&row.json, out);
         }
-        let Ok(Value::Object(mut info)) = serde_json::from_str::<Value>(&row.json) else {
-            self.damaged(&row, "message", session, out);
+        let parsed = serde_json::from_str::<Value>(&row.json);
+        let Some(Value::Object(mut info)) = parsed.ok().filter(|_| row.problem.is_none()) else {
+            if !is_end {
+                self.damaged(&row, "message", session, out);
+            }
             return Ok(());
         };
         if !is_end && info.get("role").and_then(Value::as_str) != Some("user") {
@@ -201,7 +197,7 @@ impl Translator<'_> {
         if entry.step == Step::PartEnded {
             count(&row.json, out);
         }
-        let Some(mut part) = read_fields(&row.json) else {
+        let Some(mut part) = read_fields(&row.json).filter(|_| row.problem.is_none()) else {
             if entry.step == Step::PartEnded {
                 self.damaged(&row, "part", session, out);
             }
@@ -236,6 +232,9 @@ impl Translator<'_> {
                 send_part(session, &row, &part, entry.at, out);
             }
             _ => {
+                if let Some(plan) = Part::parse(&row.json).plan_update(&session.id) {
+                    out.receive(&row.json, &event_line("todo.updated", &plan));
+                }
                 let properties =
                     format!("{{\"sessionID\":{},\"part\":{},\"time\":{}}}", json!(session.id), row.json, entry.at);
                 out.receive(&row.json, &event_line("message.part.updated", &properties));
@@ -254,8 +253,12 @@ impl Translator<'_> {
     }
 
     fn damaged(&self, row: &Row, kind: &str, session: &SessionRow, out: &mut Output<'_>) {
-        let reason = format!("expected a {kind} as a JSON object in {}, found something else", row.id);
-        out.report().add_problem(self.path, None, reason.as_str());
+        let reason = match &row.problem {
+            Some(problem) => format!("{kind} {}: {problem}", row.id),
+            None => format!("expected a {kind} as a JSON object in {}, found something else", row.id),
+        };
+        let path = row.path.as_deref().unwrap_or_else(|| self.storage.path());
+        out.report().add_problem(path, None, reason.as_str());
         let native_type = Some(kind.to_owned());
         out.receive_drafts(&row.json, |drafts| {
             drafts.session(&session.id).unparsed(LOCATION, reason, native_type);
@@ -277,7 +280,7 @@ impl Translator<'_> {
     }
 }
 
-fn count(json: &str, out: &mut Output<'_>) {
+pub(super) fn count(json: &str, out: &mut Output<'_>) {
     out.report().records += 1;
     out.report().bytes += json.len() as u64;
 }

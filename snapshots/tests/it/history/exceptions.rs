@@ -66,11 +66,6 @@ pub(super) const EXCEPTIONS: &[FormatException] = &[
     },
     FormatException {
         pairs: &["opencode/"],
-        reason: "messages that were reverted are deleted at the next prompt",
-        apply: drop_deleted_turns,
-    },
-    FormatException {
-        pairs: &["opencode/"],
         reason: "errors of the host's requests are not stored",
         apply: drop_errors_of_the_wire,
     },
@@ -155,12 +150,6 @@ fn ignore_names(wire: &mut Vec<Line>, history: &mut Vec<Line>) {
             line.text.clear();
         }
     }
-}
-
-fn drop_deleted_turns(wire: &mut Vec<Line>, history: &mut Vec<Line>) {
-    let is_deleted = |turn: &[Line]| turn.iter().any(|line| line.kind == "message/user" && !history.contains(line));
-    let kept: Vec<Line> = turns(wire).into_iter().filter(|turn| !is_deleted(turn)).flat_map(<[Line]>::to_vec).collect();
-    *wire = kept;
 }
 
 fn ignore_order_in_turns(wire: &mut Vec<Line>, history: &mut Vec<Line>) {
