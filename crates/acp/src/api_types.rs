@@ -18,6 +18,32 @@ pub(crate) fn to_wire_session(session: SessionInfo) -> WireSessionInfo {
     wire
 }
 
+/// The values of these servers that a session of the server waits for, by the paths of their names; `None` if it waits for
+/// none of them.
+pub(crate) fn missing_secrets(servers: Vec<McpServer>, missing: &[String]) -> Option<Value> {
+    let is_missing = |path: String| missing.contains(&path);
+    let mut found = Map::new();
+    for server in servers {
+        let name = server.name.unwrap_or_default();
+        let env = server.env.unwrap_or_default().into_iter();
+        let env: Map<String, Value> = env
+            .filter_map(|variable| Some((variable.name?, Value::from(variable.value?))))
+            .filter(|(variable, _)| is_missing(format!("mcp.{name}.env.{variable}")))
+            .collect();
+        let headers = server.headers.unwrap_or_default().into_iter();
+        let headers: Map<String, Value> = headers
+            .filter_map(|header| Some((header.name?, Value::from(header.value?))))
+            .filter(|(header, _)| is_missing(format!("mcp.{name}.headers.{header}")))
+            .collect();
+        let values = [("env", env), ("headers", headers)].into_iter().filter(|(_, values)| !values.is_empty());
+        let values: Map<String, Value> = values.map(|(key, values)| (key.to_owned(), values.into())).collect();
+        if !values.is_empty() {
+            found.insert(name, values.into());
+        }
+    }
+    (!found.is_empty()).then_some(Value::Object(found))
+}
+
 /// The servers in the form of the HTTP API; `None` if there are none.
 pub(crate) fn mcp_config(servers: Vec<McpServer>) -> Option<Value> {
     let mut config = Map::new();

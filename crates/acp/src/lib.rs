@@ -17,28 +17,48 @@ mod connection;
 mod options;
 mod prompt;
 mod requests;
+mod server;
 mod session;
+mod settings;
 mod tool_calls;
 mod updates;
+
+use std::fmt;
+use std::sync::Arc;
 
 use interlingua_client::Client;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use server::{FindServer, Server};
 pub use updates::Projector;
 
-/// How sessions are created.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How sessions are created, and where their server is.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct AcpOptions {
     /// The agent of new sessions.
     pub agent: String,
+    find_server: Option<Arc<FindServer>>,
 }
 
 impl AcpOptions {
     /// New sessions run this agent.
     #[must_use]
     pub fn new(agent: impl Into<String>) -> Self {
-        Self { agent: agent.into() }
+        Self { agent: agent.into(), find_server: None }
+    }
+
+    /// Sets a function that finds the server that runs now. It is called when the server does not answer.
+    #[must_use]
+    pub fn find_server(mut self, find: impl Fn() -> Option<Client> + Send + Sync + 'static) -> Self {
+        self.find_server = Some(Arc::new(find));
+        self
+    }
+}
+
+impl fmt::Debug for AcpOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("AcpOptions").field("agent", &self.agent).finish_non_exhaustive()
     }
 }
 
@@ -53,7 +73,8 @@ pub async fn serve(
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> std::io::Result<()> {
     let connection = connection::Connection::open(output);
-    agent::Agent::new(client, options, connection).run(input).await
+    let server = Server::new(client, options.find_server);
+    agent::Agent::new(server, options.agent, connection).run(input).await
 }
 
 /// Tests the example of the README.

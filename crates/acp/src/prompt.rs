@@ -1,13 +1,13 @@
 //! Prompts of the client as messages: text, and files by their paths.
 
+use std::path::Path;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use interlingua_client::{AttachedFile, MessageRequest};
 use interlingua_native::acp::ContentBlock;
+use interlingua_native::path_of_file_uri;
 use tempfile::TempDir;
-
-/// Prefix of the URI of a local file.
-const FILE_SCHEME: &str = "file://";
 
 /// Files that were made of contents in prompts. They are removed when the connection ends.
 #[derive(Debug, Default)]
@@ -26,15 +26,28 @@ impl PromptFiles {
         let mut attachments = Vec::new();
         for block in prompt {
             match block {
-                ContentBlock::Text(block) => text.push_str(&block.text.unwrap_or_default()),
+                ContentBlock::Text(block) => {
+                    if !text.is_empty() && !text.ends_with('\n') {
+                        text.push('\n');
+                    }
+                    text.push_str(&block.text.unwrap_or_default());
+                }
                 ContentBlock::Image(block) => {
                     let mime = block.mime_type.unwrap_or_else(|| "image/png".to_owned());
                     attachments.push(self.write(&block.data.unwrap_or_default(), mime)?);
                 }
                 ContentBlock::ResourceLink(block) => {
                     let uri = block.uri.unwrap_or_default();
-                    match uri.strip_prefix(FILE_SCHEME) {
-                        Some(path) => attachments.push(AttachedFile::new(percent_decode(path))),
+                    let path = path_of_file_uri(&uri);
+                    let is_whole = !uri.contains('#');
+                    match path.filter(|path| Path::new(path).is_file()) {
+                        Some(path) if is_whole => attachments.push(AttachedFile::new(path)),
+                        // The lines that are meant are part of the link.
+                        Some(path) => {
+                            attachments.push(AttachedFile::new(path));
+                            push_line(&mut text, &uri);
+                        }
+                        // A directory, or something on another machine: the agent gets the link.
                         None => push_line(&mut text, &uri),
                     }
                 }
@@ -85,29 +98,18 @@ fn push_line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// Decodes `%20` and the like. Text that is not encoded stays as it is.
-fn percent_decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let decoded = (byte == b'%')
-            .then(|| after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok()))
-            .flatten()
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(decoded.unwrap_or(byte));
-        rest = if decoded.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use interlingua_native::acp::{
         EmbeddedResourceResource, ImageContentBlock, ResourceContentBlock, ResourceLinkContentBlock, TextContentBlock,
     };
-    use interlingua_native::new;
+    use interlingua_native::{file_uri, new};
 
     use super::*;
+
+    fn link(uri: &str) -> ContentBlock {
+        new!(ResourceLinkContentBlock { name: "b", uri: uri }).into()
+    }
 
     #[test]
     fn a_prompt_is_text_and_files() {
@@ -118,14 +120,29 @@ mod tests {
         };
         let prompt: Vec<ContentBlock> = vec![
             new!(TextContentBlock { text: "look" }).into(),
+            new!(TextContentBlock { text: "here" }).into(),
             new!(ResourceContentBlock { resource: resource }).into(),
-            new!(ResourceLinkContentBlock { name: "b", uri: "file:///w/b%20c.rs" }).into(),
             new!(ImageContentBlock { data: "AQID", mime_type: "image/png" }).into(),
         ];
         let mut files = PromptFiles::default();
         let message = files.message("m", prompt).unwrap();
-        assert_eq!(message.message, "look\nfile:///w/a.rs\n```\nfn a() {}\n```\n");
-        assert_eq!(message.attachments[0].path, "/w/b c.rs");
-        assert_eq!(std::fs::read(&message.attachments[1].path).unwrap(), [1, 2, 3]);
+        assert_eq!(message.message, "look\nhere\nfile:///w/a.rs\n```\nfn a() {}\n```\n");
+        assert_eq!(std::fs::read(&message.attachments[0].path).unwrap(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_link_to_a_file_is_attached_and_another_link_is_text() {
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join("b c.rs");
+        std::fs::write(&file, "x").unwrap();
+        let path = file.to_str().unwrap();
+        let uri = file_uri(path);
+        let local = uri.replace("file://", "file://localhost");
+        let lines = format!("{uri}#L3:5");
+        let directory = file_uri(folder.path().to_str().unwrap());
+        let prompt = [&uri, &local, &lines, &directory, "https://example.com/"].map(link);
+        let message = PromptFiles::default().message("m", prompt.into()).unwrap();
+        assert!(message.attachments.iter().map(|file| file.path.as_str()).eq([path; 3]), "{:?}", message.attachments);
+        assert_eq!(message.message, format!("{lines}\n{directory}\nhttps://example.com/\n"));
     }
 }

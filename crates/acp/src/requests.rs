@@ -1,5 +1,7 @@
 //! Permissions and questions as requests to the client, and its answers.
 
+use std::collections::BTreeMap;
+
 use interlingua_client::{Client, PermissionAnswer};
 use interlingua_native::acp::{
     AgentRequest, CreateElicitationRequest, CreateElicitationResponse, ElicitationContentValue,
@@ -19,6 +21,8 @@ const ALLOW_ALWAYS: &str = "allow_always";
 const REJECT: &str = "reject_once";
 /// Name of the field of a form with one question.
 const ANSWER: &str = "answer";
+/// Name of the field for an answer in the user's own words, if the question has choices too.
+const OWN_WORDS: &str = "other";
 
 /// The request for a permission.
 pub(crate) fn permission_request(session: &str, permission: &Permission) -> AgentRequest {
@@ -34,7 +38,11 @@ pub(crate) fn permission_request(session: &str, permission: &Permission) -> Agen
     tool_call.locations = input.map(locations).filter(|locations| !locations.is_empty());
     tool_call.content = input.map(diffs).filter(|diffs| !diffs.is_empty());
     let scopes = metadata.map(|metadata| metadata.scopes.as_slice()).unwrap_or_default();
-    let mut options = vec![option(ALLOW_ONCE, "Allow", PermissionOptionKind::AllowOnce)];
+    let mut options = Vec::new();
+    // The server takes an approval for once only where the agent offers it.
+    if scopes.is_empty() || scopes.contains(&ApprovalScope::Once) {
+        options.push(option(ALLOW_ONCE, "Allow", PermissionOptionKind::AllowOnce));
+    }
     if scopes.iter().any(|scope| matches!(scope, ApprovalScope::Always | ApprovalScope::Session)) {
         options.push(option(ALLOW_ALWAYS, "Always allow", PermissionOptionKind::AllowAlways));
     }
@@ -95,7 +103,8 @@ pub(crate) fn ask(connection: &Connection, session: &str, question: &Question, h
     let call = metadata.and_then(|metadata| metadata.call_id.clone());
     if has_forms {
         let mut schema = ElicitationSchema::new();
-        let field = if metadata.is_some_and(|metadata| metadata.multi_select) {
+        let has_choices = !question.options.is_empty();
+        let field = if has_choices && metadata.is_some_and(|metadata| metadata.multi_select) {
             let items = MultiSelectItems {
                 enum_: Some(question.options.clone()),
                 type_: Some(MultiSelectItemsType::String),
@@ -103,16 +112,22 @@ pub(crate) fn ask(connection: &Connection, session: &str, question: &Question, h
             };
             ElicitationPropertySchema::from(new!(ArrayElicitationPropertySchema { items: items }))
         } else {
-            let is_choice = !question.options.is_empty() && !metadata.is_some_and(|metadata| metadata.free_text);
             StringElicitationPropertySchema {
                 title: metadata.and_then(|metadata| metadata.header.clone()),
-                enum_: is_choice.then(|| question.options.clone()),
+                enum_: has_choices.then(|| question.options.clone()),
                 ..StringElicitationPropertySchema::new()
             }
             .into()
         };
-        schema.properties = Some([(ANSWER.to_owned(), field)].into());
-        schema.required = Some(vec![ANSWER.to_owned()]);
+        let mut fields = vec![(ANSWER.to_owned(), field)];
+        if has_choices && metadata.is_some_and(|metadata| metadata.free_text) {
+            let title = Some("Something else".to_owned());
+            let field = StringElicitationPropertySchema { title, ..StringElicitationPropertySchema::new() };
+            fields.push((OWN_WORDS.to_owned(), field.into()));
+        } else {
+            schema.required = Some(vec![ANSWER.to_owned()]);
+        }
+        schema.properties = Some(fields.into_iter().collect());
         let mut form =
             new!(FormCreateElicitationRequest { message: question.prompt.as_str(), requested_schema: schema });
         form.session_id = Some(session.to_owned());
@@ -156,11 +171,65 @@ pub(crate) async fn answer_question(client: Client, session: String, id: String,
 async fn form_answer(request: PendingRequest) -> Option<Vec<String>> {
     let response = request.answer::<CreateElicitationRequest>().await.ok()?;
     let CreateElicitationResponse::Accept(accepted) = response else { return None };
-    match accepted.content?.remove(ANSWER)? {
-        ElicitationContentValue::Text(text) => Some(vec![text]),
-        ElicitationContentValue::List(list) => Some(list),
-        ElicitationContentValue::Boolean(value) => Some(vec![value.to_string()]),
-        ElicitationContentValue::Number(number) => Some(vec![number.to_string()]),
-        ElicitationContentValue::Unknown(_) => None,
+    answers_in(accepted.content?)
+}
+
+/// The chosen options and the user's own words.
+fn answers_in(mut content: BTreeMap<String, ElicitationContentValue>) -> Option<Vec<String>> {
+    let values = [content.remove(ANSWER), content.remove(OWN_WORDS)].into_iter().flatten();
+    let answers = values.flat_map(|value| match value {
+        ElicitationContentValue::Text(text) => vec![text],
+        ElicitationContentValue::List(list) => list,
+        ElicitationContentValue::Boolean(value) => vec![value.to_string()],
+        ElicitationContentValue::Number(number) => vec![number.to_string()],
+        ElicitationContentValue::Unknown(_) => Vec::new(),
+    });
+    let answers: Vec<String> = answers.filter(|answer| !answer.is_empty()).collect();
+    (!answers.is_empty()).then_some(answers)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_the_agent_offers_can_be_chosen() {
+        let kinds = |scopes: &[&str]| {
+            let metadata = json!({ "tool_kind": "command", "input": { "command": "ls" }, "scopes": scopes });
+            let permission =
+                json!({ "permission_id": "p", "action": "Run ls", "status": "requested", "metadata": metadata });
+            let permission: Permission = serde_json::from_value(permission).unwrap();
+            let AgentRequest::SessionRequestPermission(request) = permission_request("s", &permission) else {
+                panic!()
+            };
+            let options = request.options.unwrap();
+            options.into_iter().map(|option| option.option_id.unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(&["once", "always"]), [ALLOW_ONCE, ALLOW_ALWAYS, REJECT]);
+        assert_eq!(kinds(&["once"]), [ALLOW_ONCE, REJECT]);
+        assert_eq!(kinds(&["always"]), [ALLOW_ALWAYS, REJECT]);
+    }
+
+    #[tokio::test]
+    async fn a_question_with_choices_keeps_them_beside_own_words() {
+        let (output, mut lines) = tokio::io::duplex(1 << 16);
+        let connection = Connection::open(output);
+        let metadata =
+            json!({ "options": [{ "label": "Red" }], "multi_select": false, "free_text": true, "secret": false });
+        let question = json!({ "question_id": "q", "prompt": "Which?", "options": ["Red"], "status": "requested", "metadata": metadata });
+        let question: Question = serde_json::from_value(question).unwrap();
+        let asked = ask(&connection, "s", &question, true);
+        let mut line = String::new();
+        tokio::io::AsyncBufReadExt::read_line(&mut tokio::io::BufReader::new(&mut lines), &mut line).await.unwrap();
+        let form: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let properties = &form["params"]["requestedSchema"]["properties"];
+        assert_eq!((&properties["answer"]["enum"], &properties["other"]["type"]), (&json!(["Red"]), &json!("string")));
+        drop(asked);
+        let answers = |content: serde_json::Value| answers_in(serde_json::from_value(content).unwrap());
+        assert_eq!(answers(json!({ "answer": "Red" })), Some(vec!["Red".to_owned()]));
+        assert_eq!(answers(json!({ "answer": "", "other": "kiwi" })), Some(vec!["kiwi".to_owned()]));
+        assert_eq!(answers(json!({ "other": "" })), None);
     }
 }

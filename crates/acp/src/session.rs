@@ -2,18 +2,30 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use interlingua_client::{Client, ClientError, EventQuery, EventStream};
+use interlingua_client::{ClientError, EventQuery, EventStream, PendingRequest, SessionInfo};
 use interlingua_native::acp::{PromptResponse, StopReason as WireStopReason, Usage as WireUsage};
 use interlingua_native::new;
 use interlingua_protocol::acp::{AUTHENTICATION_REQUIRED, INTERNAL_ERROR, RpcError};
-use interlingua_schema::{ErrorCode, EventData, StopReason, TurnEnded, TurnStatus, UniversalEvent, Usage};
-use tokio::sync::oneshot;
+use interlingua_schema::{
+    ErrorCode, EventData, Permission, Question, StopReason, TurnEnded, TurnStatus, UniversalEvent, Usage,
+};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::connection::Connection;
 use crate::requests::{answer_permission, answer_question, ask, permission_request};
+use crate::server::Server;
+use crate::settings::{Settings, ShownSettings};
 use crate::updates::Projector;
+
+/// How long a server may be gone before the prompts fail.
+const SERVER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Interval of the attempts to find the server again.
+const SERVER_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What the client supports.
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,6 +104,11 @@ impl Prompts {
         }
     }
 
+    /// Answers all prompts as cancelled, because the client closes the session.
+    pub(crate) fn cancel_all(&self) {
+        self.end_all(&Ok(new!(PromptResponse { stop_reason: WireStopReason::Cancelled })));
+    }
+
     /// Answers all prompts, because the session has ended or cannot be followed.
     fn end_all(&self, result: &PromptResult) {
         for prompt in std::mem::take(&mut *self.lock()) {
@@ -104,6 +121,7 @@ impl Prompts {
 #[derive(Debug)]
 pub(crate) struct AttachedSession {
     pub(crate) prompts: Prompts,
+    pub(crate) shown: ShownSettings,
     follower: AbortHandle,
 }
 
@@ -114,30 +132,34 @@ impl Drop for AttachedSession {
 }
 
 impl AttachedSession {
-    /// Follows a session from the event after `after` on.
+    /// Follows a session from the event after `after` on, and asks what waits for an answer.
     pub(crate) async fn open(
-        client: &Client,
-        connection: &Connection,
-        session: &str,
+        (server, connection, settings): (&Server, &Connection, &Settings),
+        session: &SessionInfo,
         after: u64,
         mut projector: Projector,
         support: ClientSupport,
+        prompts: Prompts,
     ) -> Result<Self, ClientError> {
-        let events = client.follow_events(session, EventQuery::after(after)).await?;
+        let events = server.client().follow_events(&session.session_id, EventQuery::after(after)).await?;
         projector.show_user(true);
-        let prompts = Prompts::default();
-        let follower = Follower {
-            client: client.clone(),
+        let shown = ShownSettings::default();
+        shown.observe(session);
+        let mut follower = Follower {
+            server: server.clone(),
             connection: connection.clone(),
-            session: session.to_owned(),
+            settings: settings.clone(),
+            shown: shown.clone(),
+            session: session.session_id.clone(),
             projector,
             support,
             prompts: prompts.clone(),
             requests: HashMap::new(),
             error: None,
         };
+        session.pending.iter().for_each(|pending| follower.ask_pending(pending));
         let follower = tokio::spawn(follower.run(events)).abort_handle();
-        Ok(Self { prompts, follower })
+        Ok(Self { prompts, shown, follower })
     }
 }
 
@@ -151,8 +173,10 @@ struct OpenRequest {
 
 /// Follows a session: sends updates, asks what the agent asks, and answers prompts.
 struct Follower {
-    client: Client,
+    server: Server,
     connection: Connection,
+    settings: Settings,
+    shown: ShownSettings,
     session: String,
     projector: Projector,
     support: ClientSupport,
@@ -171,15 +195,122 @@ impl Drop for Follower {
 }
 
 impl Follower {
-    async fn run(mut self, mut events: EventStream) {
-        let reason = loop {
-            match events.next().await {
-                Ok(Some(event)) => self.observe(&event),
-                Ok(None) => break "the session has ended".to_owned(),
-                Err(error) => break error.to_string(),
-            }
+    async fn run(mut self, events: EventStream) {
+        let reason = match self.follow(events).await {
+            Ok(()) => "the session has ended".to_owned(),
+            Err(error) => error.to_string(),
         };
         self.prompts.end_all(&Err(RpcError { code: INTERNAL_ERROR, message: reason }));
+    }
+
+    /// Follows the events until the session ends. The stream reconnects for ever: if the server stays away, the prompts
+    /// fail, and the session is followed on the server that runs then.
+    async fn follow(&mut self, mut events: EventStream) -> Result<(), ClientError> {
+        loop {
+            let (breaks, mut broken) = mpsc::unbounded_channel();
+            // The receiver lives as long as the stream.
+            events = events.on_reconnect(move |_| {
+                let _ = breaks.send(());
+            });
+            let mut deadline = None;
+            loop {
+                tokio::select! {
+                    event = events.next() => match event? {
+                        Some(event) => {
+                            deadline = None;
+                            self.observe(&event);
+                        }
+                        None => return Ok(()),
+                    },
+                    Some(()) = broken.recv(), if deadline.is_none() => deadline = Some(Instant::now() + SERVER_TIMEOUT),
+                    () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
+                        deadline = None;
+                        if let Err(error) = self.server.client().health().await {
+                            self.server_lost(&error);
+                            break;
+                        }
+                    }
+                }
+            }
+            events = self.reopen(events.last_sequence()).await?;
+        }
+    }
+
+    fn server_lost(&mut self, error: &ClientError) {
+        tracing::warn!(session = %self.session, %error, "the server is gone");
+        let message = format!("the server is gone: {error}; the session continues when a server runs again");
+        self.prompts.end_all(&Err(RpcError { code: INTERNAL_ERROR, message }));
+        let ids: Vec<String> = self.requests.keys().cloned().collect();
+        for id in ids {
+            self.withdraw(&id);
+        }
+    }
+
+    /// Follows the session on a server that runs again.
+    async fn reopen(&mut self, after: u64) -> Result<EventStream, ClientError> {
+        loop {
+            sleep(SERVER_RETRY_INTERVAL).await;
+            if self.server.check().await.is_err() {
+                continue;
+            }
+            let client = self.server.client();
+            let opened = async {
+                let session = client.session(&self.session).await?;
+                Ok((session, client.follow_events(&self.session, EventQuery::after(after)).await?))
+            };
+            match opened.await {
+                Ok((session, events)) => {
+                    session.pending.iter().for_each(|pending| self.ask_pending(pending));
+                    return Ok(events);
+                }
+                Err(error) if ClientError::is_temporary(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Asks what the agent asked before this client was there.
+    fn ask_pending(&mut self, pending: &PendingRequest) {
+        let data = Value::Object(pending.data.clone());
+        if pending.kind == "permission" {
+            match serde_json::from_value(data) {
+                Ok(permission) => self.ask_permission(&permission),
+                Err(error) => tracing::warn!(session = %self.session, %error, "cannot ask for a permission"),
+            }
+        } else {
+            match serde_json::from_value(data) {
+                Ok(question) => self.ask_question(&question),
+                Err(error) => tracing::warn!(session = %self.session, %error, "cannot ask a question"),
+            }
+        }
+    }
+
+    fn ask_permission(&mut self, permission: &Permission) {
+        let id = permission.permission_id.clone();
+        if self.requests.contains_key(&id) {
+            return;
+        }
+        let request = self.connection.request(permission_request(&self.session, permission));
+        let on_wire = Some(request.id());
+        let answer = answer_permission(self.server.client(), self.session.clone(), id.clone(), request);
+        self.requests.insert(id, OpenRequest { on_wire, waiting: tokio::spawn(answer) });
+    }
+
+    fn ask_question(&mut self, question: &Question) {
+        let id = question.question_id.clone();
+        if self.requests.contains_key(&id) {
+            return;
+        }
+        let asked = ask(&self.connection, &self.session, question, self.support.forms);
+        let on_wire = asked.request_id();
+        let answer = answer_question(self.server.client(), self.session.clone(), id.clone(), asked);
+        self.requests.insert(id, OpenRequest { on_wire, waiting: tokio::spawn(answer) });
+    }
+
+    /// Shows the client what another one has chosen.
+    fn report_changes(&self) {
+        let (settings, shown, session) = (self.settings.clone(), self.shown.clone(), self.session.clone());
+        tokio::spawn(async move { settings.report_changes(&session, &shown).await });
     }
 
     fn observe(&mut self, event: &UniversalEvent) {
@@ -189,6 +320,7 @@ impl Follower {
                 let ids = started.metadata.as_ref().and_then(|metadata| metadata.message_ids.as_deref());
                 let is_own = self.prompts.start(ids.unwrap_or_default());
                 self.projector.show_user(!is_own);
+                self.report_changes();
             }
             EventData::Error(error) => {
                 let code = match error.code {
@@ -197,20 +329,8 @@ impl Follower {
                 };
                 self.error = Some(RpcError { code, message: error.message.clone() });
             }
-            EventData::PermissionRequested(permission) => {
-                let id = permission.permission_id.clone();
-                let request = self.connection.request(permission_request(&self.session, permission));
-                let on_wire = Some(request.id());
-                let answer = answer_permission(self.client.clone(), self.session.clone(), id.clone(), request);
-                self.requests.insert(id, OpenRequest { on_wire, waiting: tokio::spawn(answer) });
-            }
-            EventData::QuestionRequested(question) => {
-                let id = question.question_id.clone();
-                let asked = ask(&self.connection, &self.session, question, self.support.forms);
-                let on_wire = asked.request_id();
-                let answer = answer_question(self.client.clone(), self.session.clone(), id.clone(), asked);
-                self.requests.insert(id, OpenRequest { on_wire, waiting: tokio::spawn(answer) });
-            }
+            EventData::PermissionRequested(permission) => self.ask_permission(permission),
+            EventData::QuestionRequested(question) => self.ask_question(question),
             // Another client may have answered: then the request to this one is withdrawn.
             EventData::PermissionResolved(permission) => self.withdraw(&permission.permission_id),
             EventData::QuestionResolved(question) => self.withdraw(&question.question_id),
@@ -227,7 +347,7 @@ impl Follower {
 
     fn withdraw(&mut self, id: &str) {
         if let Some(request) = self.requests.remove(id) {
-            // At once, so that the client is told before the turn ends.
+            // At once, so that the client knows before the turn ends.
             if let Some(id) = request.on_wire {
                 self.connection.withdraw(id);
             }

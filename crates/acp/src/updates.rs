@@ -7,7 +7,7 @@ use interlingua_native::acp::{
     ImageContentBlock, NoticeSessionUpdate, NoticeSeverity, PlanEntry, PlanEntryPriority, PlanEntryStatus,
     PlanSessionUpdate, ResourceLinkContentBlock, SessionUpdate, TextContentBlock, UserMessageChunkSessionUpdate,
 };
-use interlingua_native::{Json, new};
+use interlingua_native::{Json, file_uri, new};
 use interlingua_schema::{
     ContentPart, EventData, Item, ItemDelta, ItemKind, ItemStatus, PlanStep, Role, StatusData, StatusLabel, StepStatus,
     TurnStatus, UniversalEvent,
@@ -245,7 +245,7 @@ pub(crate) fn other_block(part: &ContentPart) -> Option<ContentBlock> {
 
 fn link(path: &str, mime: Option<String>) -> ContentBlock {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let uri = if path.starts_with('/') { format!("file://{path}") } else { path.to_owned() };
+    let uri = if path.starts_with('/') { file_uri(path) } else { path.to_owned() };
     ResourceLinkContentBlock { mime_type: mime, ..new!(ResourceLinkContentBlock { name: name, uri: uri }) }.into()
 }
 

@@ -85,11 +85,24 @@ impl SessionActors {
         drop(state);
         let (runtime, session) = (runtime.clone(), session.clone());
         tokio::spawn(async move {
-            session::run_actor(&runtime, session, &mut commands).await;
+            Box::pin(session::run_actor(&runtime, session, &mut commands)).await;
             // The runtime goes first: the caller of the shutdown may want exclusive use of the store.
             drop(runtime);
             drop(task_guard);
         });
+    }
+
+    /// Whether a session has an actor in this process.
+    pub(crate) fn is_running(&self, session: SessionKey) -> bool {
+        self.lock().running.get(&session).is_some_and(|sender| !sender.is_closed())
+    }
+
+    /// Makes every actor look what it should do now.
+    pub(crate) fn wake_all(&self) {
+        for sender in self.lock().running.values() {
+            // Nobody waits for the reply. An actor that is gone has nothing to do.
+            let _ = sender.send(SessionCommand::Wake(oneshot::channel().0));
+        }
     }
 
     /// Removes an actor that has nothing left to do. False if a command has arrived meanwhile.

@@ -1,5 +1,6 @@
 //! What is known about an agent independently of any session: its status, modes and models.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use interlingua_agents::Agent;
@@ -11,6 +12,8 @@ use serde::Serialize;
 pub struct AgentStatus {
     /// The agent's name in the API.
     pub id: &'static str,
+    /// Name for people.
+    pub name: &'static str,
     /// Whether the agent can be started.
     pub installed: bool,
     /// The installed version, if known.
@@ -27,19 +30,57 @@ pub struct AgentStatus {
     pub version_fit: Option<VersionFit>,
     /// The process that sessions share; `None` for an agent with a process per session.
     pub server: Option<ServerStatus>,
+    /// How to install an agent that this program cannot install; `None` for the others.
+    pub install_instructions: Option<String>,
 }
 
 impl AgentStatus {
     /// The status of an agent about which nothing else is known.
     #[must_use]
     pub fn new(id: &'static str, installed: bool) -> Self {
-        Self { id, installed, ..Self::default() }
+        Self { id, name: id, installed, ..Self::default() }
     }
 
     /// Whether the agent has the credentials that it needs.
     #[must_use]
     pub fn credentials_available(&self) -> bool {
         self.needs_no_credentials || !self.credentials.is_empty()
+    }
+
+    /// How to get the agent, or this version of it, if it is not installed.
+    #[must_use]
+    pub fn install_remedy(&self, version: Option<&str>) -> InstallRemedy {
+        InstallRemedy::new(self.id, self.install_instructions.clone(), version)
+    }
+}
+
+/// What to do about an agent that is not installed. Displayed as the end of a sentence about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InstallRemedy {
+    /// This command installs it.
+    Command(String),
+    /// No command of this program installs it. This says what does.
+    Instructions(String),
+}
+
+impl InstallRemedy {
+    /// The instructions, or the command for an agent without instructions.
+    pub(crate) fn new(agent: &str, instructions: Option<String>, version: Option<&str>) -> Self {
+        match (instructions, version) {
+            (Some(instructions), _) => Self::Instructions(instructions),
+            (None, Some(version)) => Self::Command(format!("interlingua agents install {agent}@{version}")),
+            (None, None) => Self::Command(format!("interlingua agents install {agent}")),
+        }
+    }
+}
+
+impl fmt::Display for InstallRemedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command(command) => write!(f, "run `{command}`"),
+            Self::Instructions(instructions) => f.write_str(instructions),
+        }
     }
 }
 
@@ -140,7 +181,8 @@ pub struct Models {
 
 impl Models {
     /// The models of an agent that is not installed, as far as they are known without asking it.
-    pub(crate) fn fallback(agent: &str) -> Self {
+    #[must_use]
+    pub fn fallback(agent: &str) -> Self {
         let known = Agent::from_id(agent).map(|agent| agent.descriptor().fallback_models).unwrap_or_default();
         let models = known.iter().map(|id| Model { id: (*id).to_owned(), ..Model::default() }).collect();
         Self { models, default_model: known.contains(&DEFAULT_MODEL).then(|| DEFAULT_MODEL.to_owned()), fallback: true }

@@ -10,13 +10,15 @@ use interlingua_schema::{Attachment, Message};
 use crate::error::{Refusal, RuntimeError};
 
 /// The types of files that can be sent with their content, by file extension.
-const MIME_TYPES: [(&str, &str); 6] = [
+const MIME_TYPES: [(&str, &str); 8] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
     ("jpeg", "image/jpeg"),
     ("gif", "image/gif"),
     ("webp", "image/webp"),
     ("pdf", "application/pdf"),
+    ("wav", "audio/wav"),
+    ("mp3", "audio/mpeg"),
 ];
 /// Maximum size of a file that is sent with its content: what a request to a model may hold.
 const MAX_FILE_BYTES: u64 = 20 << 20;

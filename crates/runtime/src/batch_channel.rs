@@ -65,12 +65,19 @@ pub(crate) struct Sender<T>(Arc<Shared<T>>);
 impl<T: ByteLen> Sender<T> {
     /// Sends a batch as soon as there is room. Without a receiver, the batch is dropped. Nothing is sent if this is
     /// cancelled.
-    pub(crate) async fn send(&self, batch: Vec<T>) {
+    pub(crate) async fn send(&self, mut batch: Vec<T>) {
+        self.send_from(&mut batch).await;
+    }
+
+    /// Sends all items of a batch as soon as there is room, and leaves it empty. If this is cancelled, it still has all.
+    pub(crate) async fn send_from(&self, batch: &mut Vec<T>) {
         if batch.is_empty() {
             return;
         }
-        let needed = self.needed_capacity(&batch);
-        if let Ok(permit) = self.0.free.acquire_many(needed).await {
+        let needed = self.needed_capacity(batch);
+        let permit = self.0.free.acquire_many(needed).await;
+        let batch = std::mem::take(batch);
+        if let Ok(permit) = permit {
             permit.forget();
             self.push(batch, needed);
         }

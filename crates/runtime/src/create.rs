@@ -6,18 +6,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use interlingua_schema::{RawJson, SessionId};
-use interlingua_store::{NewSession, Session};
+use interlingua_store::{NewSession, Session, StoreError};
 use serde::{Deserialize, Serialize};
 
+use crate::agents::{AgentStatus, InstallOptions, InstallRemedy};
 use crate::driver::{Driver, SessionSpec};
 use crate::environment::Environment;
 use crate::error::{Refusal, RuntimeError};
 use crate::mcp::{McpServer, McpServerConfig, McpServers};
 use crate::permission_mode::PermissionMode;
+use crate::runtime::{CreatedSession, Runtime};
 use crate::secrets::{SecretName, Secrets};
+use crate::session::SessionRequest;
+use crate::session_id::check_session_id;
+use crate::skills::{SkillLink, Skills};
+use crate::update::check_labels;
 
 /// The parameters of a new session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,13 +48,27 @@ pub struct CreateSession {
     pub title: Option<String>,
     /// Labels, by name, for programs that manage many sessions.
     pub labels: BTreeMap<String, String>,
+    /// Where the agent can run, if servers share the store: `any`, or the name of a server; `None` for where its files are.
+    pub placement: Option<String>,
     /// Environment variables for the agent's process.
     pub env: Environment,
     /// MCP servers for the agent.
     pub mcp: McpServers,
+    /// Skills that are linked into the agent's folder.
+    pub skills: Skills,
     /// Milliseconds that a permission request or question waits for an answer before it is denied or rejected; `None` for
     /// the runtime's timeout.
     pub request_timeout_ms: Option<u64>,
+}
+
+/// A session that the agent can serve.
+pub(crate) struct CheckedSession {
+    pub(crate) spec: SessionSpec,
+    /// What is stored with the session.
+    pub(crate) config: StoredConfig,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) secrets: Secrets,
+    pub(crate) skills: Skills,
 }
 
 /// What the store keeps about the parameters of a session, besides its columns.
@@ -65,6 +86,9 @@ pub(crate) struct StoredConfig {
     mcp_secrets: BTreeMap<String, Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     request_timeout_ms: Option<u64>,
+    /// The links in the agent's folder for skills.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) skills: Vec<SkillLink>,
 }
 
 impl StoredConfig {
@@ -101,7 +125,9 @@ impl StoredConfig {
             }
             Some((name.clone(), server))
         });
-        servers.collect()
+        let servers: McpServers = servers.collect();
+        // A session without its variables is not started.
+        servers.resolve(&secrets.env()).unwrap_or(servers)
     }
 }
 
@@ -121,13 +147,15 @@ impl CreateSession {
         pub directory: Option<String>,
         pub title: Option<String>,
         pub labels: BTreeMap<String, String>,
+        pub placement: Option<String>,
         pub env: Environment,
         pub mcp: McpServers,
+        pub skills: Skills,
         pub request_timeout_ms: Option<u64>,
     }
 
-    /// Checks the parameters and turns them into a spec for the driver.
-    pub(crate) fn into_spec(self, id: SessionId, driver: &dyn Driver) -> Result<SessionSpec, RuntimeError> {
+    /// Checks the parameters.
+    pub(crate) fn check(self, id: SessionId, driver: &dyn Driver) -> Result<CheckedSession, RuntimeError> {
         let permission_mode = match &self.permission_mode {
             None => PermissionMode::Default,
             Some(name) => PermissionMode::from_name(name).ok_or_else(|| {
@@ -147,6 +175,10 @@ impl CreateSession {
             let detail = "`requestTimeoutMs` is 0, which would deny every request at once; expected at least 1";
             return Err(RuntimeError::field("requestTimeoutMs", detail));
         }
+        check_labels(&self.labels)?;
+        let config = self.to_stored_config();
+        let secrets = Secrets::new(&self.env, &self.mcp);
+        let mcp = self.mcp.resolve(&self.env).map_err(|refusal| refusal.into_runtime_error(driver.id()))?;
         let spec = SessionSpec {
             native_session_id: driver.choose_native_session_id(&id),
             session_id: id,
@@ -158,10 +190,78 @@ impl CreateSession {
             agent_version: self.agent_version,
             title: self.title,
             env: self.env,
-            mcp: self.mcp,
+            mcp,
         };
         driver.check(&spec).map_err(|refusal| refusal.into_runtime_error(driver.id()))?;
-        Ok(spec)
+        Ok(CheckedSession { spec, config, labels: self.labels, secrets, skills: self.skills })
+    }
+
+    fn to_stored_config(&self) -> StoredConfig {
+        let with_secrets = self.mcp.iter().filter(|(_, server)| !server.secrets().is_empty());
+        StoredConfig {
+            agent_version: self.agent_version.clone(),
+            env: self.env.names().map(str::to_owned).collect(),
+            mcp: self.mcp.iter().map(|(name, server)| (name.to_owned(), server.without_secrets())).collect(),
+            mcp_secrets: with_secrets
+                .map(|(name, server)| (name.to_owned(), server.secrets().names().map(str::to_owned).collect()))
+                .collect(),
+            request_timeout_ms: self.request_timeout_ms,
+            skills: Vec::new(),
+        }
+    }
+}
+
+impl Runtime {
+    /// Creates a session. The first message starts its agent.
+    ///
+    /// # Errors
+    /// If a field cannot be honoured, or a session with this id exists.
+    pub async fn create(&self, id: SessionId, create: CreateSession) -> Result<CreatedSession, RuntimeError> {
+        check_session_id(&id)?;
+        let driver = self.driver(&create.agent)?;
+        if self.shared.store.session(&id).await?.is_some() {
+            return Err(RuntimeError::SessionAlreadyExists(id));
+        }
+        let status = driver.status();
+        if !status.installed {
+            self.install_missing(&status, create.agent_version.clone()).await?;
+        }
+        Arc::clone(&driver).refresh_status().await;
+        let placement = self.place(create.placement.clone(), &*driver)?;
+        let mut checked = create.check(id, &*driver)?;
+        let skills_guard = self.link_skills(&mut checked, &*driver).await?;
+        let mut new = checked.to_new_session(driver.id());
+        (new.placement, new.home) = (placement.server, placement.home);
+        let session = match self.shared.store.create(new).await {
+            Ok(session) => session,
+            Err(error) => {
+                drop(skills_guard);
+                self.unlink_skills(checked.spec.directory.to_str(), &checked.config.skills).await;
+                return Err(match error {
+                    StoreError::SessionAlreadyExists(id) => RuntimeError::SessionAlreadyExists(id),
+                    error => error.into(),
+                });
+            }
+        };
+        drop(skills_guard);
+        let CheckedSession { spec, secrets, .. } = checked;
+        if secrets.is_empty() {
+            self.dispatch(&session, SessionRequest::Wake).await?;
+        } else {
+            self.mark_secrets_complete(session.key);
+            self.secrets().insert(session.key, secrets);
+            self.announce_secrets(&session).await?;
+        }
+        Ok(CreatedSession { native_session_id: spec.native_session_id })
+    }
+
+    /// Installs an agent for a session, if that is allowed and possible.
+    async fn install_missing(&self, agent: &AgentStatus, version: Option<String>) -> Result<(), RuntimeError> {
+        let remedy = agent.install_remedy(version.as_deref());
+        if !self.shared.options.auto_install || matches!(remedy, InstallRemedy::Instructions(_)) {
+            return Err(RuntimeError::AgentNotInstalled { agent: agent.id, remedy });
+        }
+        self.install(agent.id, InstallOptions { reinstall: false, version }).await
     }
 }
 
@@ -184,45 +284,26 @@ fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0'])
 }
 
-impl SessionSpec {
+impl CheckedSession {
     /// The session as it is stored.
-    pub(crate) fn to_new_session(
-        &self,
-        agent: &'static str,
-        labels: BTreeMap<String, String>,
-        request_timeout_ms: Option<u64>,
-    ) -> NewSession {
-        let config = StoredConfig {
-            agent_version: self.agent_version.clone(),
-            env: self.env.names().map(str::to_owned).collect(),
-            mcp: self.mcp.iter().map(|(name, server)| (name.to_owned(), server.without_secrets())).collect(),
-            mcp_secrets: self
-                .mcp
-                .iter()
-                .filter(|(_, server)| !server.secrets().is_empty())
-                .map(|(name, server)| (name.to_owned(), server.secrets().names().map(str::to_owned).collect()))
-                .collect(),
-            request_timeout_ms,
-        };
-        let mut session = NewSession::new(self.session_id.clone(), agent);
-        session.agent_mode.clone_from(&self.agent_mode);
-        session.permission_mode = Some(self.permission_mode.name().to_owned());
-        session.model.clone_from(&self.model);
-        session.variant.clone_from(&self.variant);
-        session.native_session_id.clone_from(&self.native_session_id);
-        session.directory = Some(self.directory.to_string_lossy().into_owned());
-        session.title.clone_from(&self.title);
-        session.labels = labels;
+    pub(crate) fn to_new_session(&self, agent: &'static str) -> NewSession {
+        let Self { spec, config, .. } = self;
+        let mut session = NewSession::new(spec.session_id.clone(), agent);
+        session.agent_mode.clone_from(&spec.agent_mode);
+        session.permission_mode = Some(spec.permission_mode.name().to_owned());
+        session.model.clone_from(&spec.model);
+        session.variant.clone_from(&spec.variant);
+        session.native_session_id.clone_from(&spec.native_session_id);
+        session.directory = Some(spec.directory.to_string_lossy().into_owned());
+        session.title.clone_from(&spec.title);
+        session.labels.clone_from(&self.labels);
         session.has_secrets = !config.env.is_empty() || !config.mcp_secrets.is_empty();
-        session.config = serde_json::to_string(&config).ok().map(|config| RawJson::from_payload(&config));
+        session.config = serde_json::to_string(config).ok().map(|config| RawJson::from_payload(&config));
         session
     }
+}
 
-    /// The values that may be secret. They are kept in memory only.
-    pub(crate) fn secrets(&self) -> Secrets {
-        Secrets::new(&self.env, &self.mcp)
-    }
-
+impl SessionSpec {
     /// The spec of a stored session, with the values that are not stored.
     pub(crate) fn from_stored(session: &Session, config: &StoredConfig, secrets: &Secrets) -> Self {
         Self {

@@ -54,9 +54,10 @@ use std::time::Duration;
 
 use interlingua_convert::{Converter, Key};
 use interlingua_schema::{Message, NativeSessionId, SessionId};
+use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use crate::agents::{AgentStatus, InstallOptions, Mode, Models};
+use crate::agents::{AgentStatus, InstallOptions, InstallRemedy, Mode, Models};
 use crate::batch_channel::{self, Receiver};
 pub use crate::driver_output::OutputSender;
 use crate::driver_output::TimedOutput;
@@ -119,6 +120,12 @@ pub trait Driver: Send + Sync + 'static {
         None
     }
 
+    /// Whether the agent keeps files of its sessions on this host, so that only a server with these files can resume a
+    /// session.
+    fn keeps_files(&self) -> bool {
+        true
+    }
+
     /// The modes that a session can be created with. May ask the agent.
     fn modes(self: Arc<Self>) -> BoxFuture<Result<Vec<Mode>, ServeError>>;
 
@@ -142,6 +149,16 @@ pub trait Driver: Send + Sync + 'static {
     /// session takes the new value.
     fn refuse_change(&self, field: SessionOption) -> Option<&'static str> {
         let _ = field;
+        None
+    }
+
+    /// Whether one process serves several sessions. It cannot get variables that differ from message to message.
+    fn shares_process(&self) -> bool {
+        false
+    }
+
+    /// Folder for skills, relative to the agent's working directory; `None` if the agent has none.
+    fn skills_folder(&self) -> Option<&'static str> {
         None
     }
 
@@ -232,7 +249,8 @@ pub enum DriverCommand {
 }
 
 /// The answer to a permission request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PermissionReply {
     /// Approved, this time.
     Once,
@@ -256,12 +274,12 @@ pub enum ServeOutcome {
 #[non_exhaustive]
 pub enum ServeError {
     /// The agent's program was not found. The running turn fails; the next message tries again.
-    #[error("{agent} is not installed; run `{command}`")]
+    #[error("{agent} is not installed; {remedy}")]
     NotInstalled {
         /// The agent.
         agent: &'static str,
-        /// The command that installs it.
-        command: String,
+        /// How to install it.
+        remedy: InstallRemedy,
     },
     /// The agent could not be started or did not answer. The running turn fails; the next message tries again.
     #[error("{0}")]

@@ -63,11 +63,10 @@ impl OutputSender {
         self.0.send(vec![TimedOutput { time: now(), output }]).await;
     }
 
-    /// Sends all outputs of a batch at once, and leaves the batch empty.
+    /// Sends all outputs of a batch at once, and leaves the batch empty. Cancellation loses nothing.
     pub(crate) async fn send_batch(&self, batch: &mut OutputBatch) {
+        self.0.send_from(&mut batch.outputs).await;
         batch.time = None;
-        let outputs = std::mem::take(&mut batch.outputs);
-        self.0.send(outputs).await;
     }
 }
 

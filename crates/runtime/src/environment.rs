@@ -26,6 +26,14 @@ impl Environment {
         self.0.get(name).map(String::as_str)
     }
 
+    /// The same variables, and another one unless they have one of this name.
+    #[must_use]
+    pub(crate) fn with_default(&self, name: &str, value: &str) -> Self {
+        let mut variables = BTreeMap::clone(&self.0);
+        variables.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+        Self(Arc::new(variables))
+    }
+
     /// Whether there are no variables.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -2,6 +2,10 @@
 
 use interlingua_schema::SessionId;
 
+use crate::driver::ServeError;
+
+use crate::agents::InstallRemedy;
+
 /// Why a request was refused or failed. Each variant is a problem kind of the HTTP API. Clients read the text; it never
 /// contains a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,12 +35,12 @@ pub enum RuntimeError {
         known: Vec<String>,
     },
     /// The agent's program was not found.
-    #[error("{agent} is not installed; run `{command}`")]
+    #[error("{agent} is not installed; {remedy}")]
     AgentNotInstalled {
         /// The agent.
         agent: &'static str,
-        /// The command that installs it.
-        command: String,
+        /// How to install it.
+        remedy: InstallRemedy,
     },
     /// There is no session with this id.
     #[error("there is no session `{0}`")]
@@ -117,6 +121,9 @@ pub enum RuntimeError {
     /// The runtime shuts down.
     #[error("the server is shutting down")]
     ShuttingDown,
+    /// Another server owns the session and has to execute the command.
+    #[error("server `{}` owns the session", .0.server)]
+    OwnedByOther(interlingua_store::LeaseHolder),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] interlingua_store::StoreError),
@@ -188,6 +195,16 @@ impl Refusal {
         match self {
             Self::Mode { field, mode, known } => RuntimeError::ModeNotSupported { agent, field, mode, known },
             Self::Field { field, detail } => RuntimeError::field(field, detail),
+        }
+    }
+}
+
+/// The error of a request that an agent could not answer.
+pub(crate) fn to_runtime_error(agent: &'static str, error: ServeError) -> RuntimeError {
+    match error {
+        ServeError::NotInstalled { agent, remedy } => RuntimeError::AgentNotInstalled { agent, remedy },
+        ServeError::Unavailable(reason) | ServeError::Unauthorized(reason) | ServeError::SessionLost(reason) => {
+            RuntimeError::AgentProcessExited { agent, reason }
         }
     }
 }

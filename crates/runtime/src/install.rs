@@ -1,4 +1,5 @@
-//! Finds and installs agents: in our data folder, where `interlingua agents install` puts them, or on the `PATH`.
+//! Finds and installs agents: in our data folder, where `interlingua agents install` puts them, in a fallback data folder,
+//! or on the `PATH`.
 //!
 //! ```text
 //! <data>/agents/claude/2.1.325/node_modules/.bin/claude
@@ -9,6 +10,8 @@
 //! found by its number. `current` points to the version that was installed last. Sessions that ask for no version use it.
 //! Without `current`, they use the program on the `PATH`, whatever its version is.
 
+mod launch_config;
+mod node;
 mod npm;
 mod package;
 mod staging;
@@ -23,72 +26,26 @@ use std::time::{Duration, SystemTime};
 
 use interlingua_agents::{AcpProfile, Agent, Descriptor};
 use interlingua_convert::Input;
-use semver::{Version, VersionReq};
+use semver::Version;
 use tokio::time::timeout;
 
-use crate::agents::{AgentStatus, InstallOptions};
+use crate::agents::{AgentStatus, InstallOptions, InstallRemedy};
 use crate::driver::{ServeError, SessionSpec};
 use crate::environment::Environment;
 use crate::error::{Refusal, RuntimeError};
 use crate::process::{Program, Supervisor};
 use crate::process_environment::process_environment;
-use npm::{Npm, NpmError};
+pub use launch_config::LaunchConfig;
+use node::check_node;
+use npm::{Npm, NpmError, Release};
 use package::InstalledPackage;
 use staging::StagingFolder;
-use version::{compare_to_pinned, install_command, pinned_version};
+use version::{compare_to_pinned, pinned_version};
 
 /// Name of the link to the version that was installed last.
 const CURRENT: &str = "current";
 /// How long a program may take to print its version or help.
 const CAPTURE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Where agents are installed, and how they are started.
-#[derive(Clone, Debug)]
-pub struct LaunchConfig {
-    supervisor: Supervisor,
-    data_folder: PathBuf,
-    path: Option<OsString>,
-    acp_agents: Vec<&'static AcpProfile>,
-}
-
-impl LaunchConfig {
-    /// Agents are started by this supervisor, installed below this folder, and otherwise found on the `PATH` of this
-    /// process.
-    pub fn new(supervisor: Supervisor, data_folder: impl Into<PathBuf>) -> Self {
-        Self { supervisor, data_folder: data_folder.into(), path: std::env::var_os("PATH"), acp_agents: Vec::new() }
-    }
-
-    /// Adds agents of the user that speak the Agent Client Protocol, beside the [known ones](AcpProfile::ALL).
-    #[must_use]
-    pub fn acp_agents(mut self, agents: Vec<&'static AcpProfile>) -> Self {
-        self.acp_agents = agents;
-        self
-    }
-
-    /// All agents that speak the Agent Client Protocol. One of the user replaces a known one of the same name.
-    pub(crate) fn acp_profiles(&self) -> impl Iterator<Item = &'static AcpProfile> {
-        let is_replaced = |id: &str| self.acp_agents.iter().any(|own| own.descriptor.id == id);
-        let known = AcpProfile::ALL.iter().copied().filter(move |known| !is_replaced(known.descriptor.id));
-        known.chain(self.acp_agents.iter().copied())
-    }
-
-    /// Sets another `PATH` on which agents are found that are not installed.
-    #[must_use]
-    pub fn path(mut self, path: impl Into<OsString>) -> Self {
-        self.path = Some(path.into());
-        self
-    }
-
-    /// The supervisor that starts agents.
-    pub(crate) fn supervisor(&self) -> &Supervisor {
-        &self.supervisor
-    }
-
-    /// Folder for files that are needed only while agents run.
-    pub(crate) fn runtime_folder(&self) -> PathBuf {
-        self.data_folder.join("run")
-    }
-}
 
 /// Installs an agent, and calls `progress` at intervals with the number of bytes on disk.
 ///
@@ -111,6 +68,9 @@ pub async fn install(
         Err(reason) => Err(RuntimeError::InstallFailed { agent: installation.agent.id, reason }),
     }
 }
+
+/// Maximum length of a version. It is the one of npm.
+const MAX_VERSION_BYTES: usize = 256;
 
 /// The installed versions of an agent on this machine.
 #[derive(Debug)]
@@ -150,7 +110,11 @@ impl Installation {
 
     /// The installation of an agent that speaks the Agent Client Protocol.
     pub(crate) fn of_profile(profile: &'static AcpProfile, config: &LaunchConfig) -> Self {
-        let version = profile.measured_version.map(str::to_owned);
+        // The protocol may have been measured with a release that is not in the registry. So the version of an agent that
+        // is also run without the protocol is the one of its types.
+        let same_package = |agent: &Agent| agent.descriptor().npm_package == profile.descriptor.npm_package;
+        let native = Agent::ALL.into_iter().find(same_package).filter(|_| profile.descriptor.npm_package.is_some());
+        let version = native.and_then(pinned_version).or_else(|| profile.measured_version.map(str::to_owned));
         Self::with(&profile.descriptor, version, profile.install_hint, config)
     }
 
@@ -185,19 +149,25 @@ impl Installation {
 
     /// Finds the program for a session that asks for no version.
     fn find_default(&self) -> Option<InstalledProgram> {
-        let current = std::fs::read_link(self.folder().join(CURRENT)).ok();
-        let version = current.as_deref().and_then(Path::to_str);
-        version.and_then(|version| self.find_installed(version)).or_else(|| self.find_on_path())
+        let current = |folder: &Path| {
+            let version = std::fs::read_link(folder.join(CURRENT)).ok()?;
+            self.find_installed_in(folder, version.to_str()?)
+        };
+        self.folders().find_map(|folder| current(&folder)).or_else(|| self.find_on_path())
     }
 
-    /// Finds the program of a version in the data folder.
+    /// Finds the program of a version in the data folders.
     fn find_installed(&self, version: &str) -> Option<InstalledProgram> {
-        let path = self.program_path(&self.folder().join(version));
+        self.folders().find_map(|folder| self.find_installed_in(&folder, version))
+    }
+
+    fn find_installed_in(&self, folder: &Path, version: &str) -> Option<InstalledProgram> {
+        let path = self.program_path(&folder.join(version));
         (is_version(version) && is_program(&path)).then(|| InstalledProgram { path, version: Some(version.to_owned()) })
     }
 
     fn find_on_path(&self) -> Option<InstalledProgram> {
-        let path = find_in_path(self.agent.program, self.config.path.as_deref())?;
+        let path = find_in_path(self.agent.program, self.config.search_path())?;
         let version = self.known_version(&path);
         Some(InstalledProgram { path, version })
     }
@@ -208,18 +178,20 @@ impl Installation {
             None => self.find_default(),
             Some(version) => self.find_version(version),
         };
-        program.ok_or_else(|| match self.missing_package_remedy() {
-            Some(remedy) => ServeError::Unavailable(format!("{} is not installed: {remedy}", self.agent.id)),
-            None => ServeError::NotInstalled { agent: self.agent.id, command: install_command(self.agent.id, version) },
-        })
+        program.ok_or_else(|| ServeError::NotInstalled { agent: self.agent.id, remedy: self.remedy(version) })
     }
 
-    /// What to do about an agent that is not an npm package, and so cannot be installed by this program.
-    fn missing_package_remedy(&self) -> Option<String> {
+    /// How to get the agent, or this version of it.
+    fn remedy(&self, version: Option<&str>) -> InstallRemedy {
+        InstallRemedy::new(self.agent.id, self.instructions(), version)
+    }
+
+    /// How to install an agent that is not an npm package, and so cannot be installed by this program.
+    fn instructions(&self) -> Option<String> {
         if self.agent.npm_package.is_some() {
             return None;
         }
-        let default = || format!("there is no program `{}`", self.agent.program);
+        let default = || format!("put its program `{}` on the PATH", self.agent.program);
         Some(self.install_hint.map_or_else(default, str::to_owned))
     }
 
@@ -232,8 +204,7 @@ impl Installation {
     pub(crate) fn check_version(&self, spec: &SessionSpec) -> Result<(), Refusal> {
         match spec.agent_version.as_deref() {
             Some(version) if self.find_version(version).is_none() => {
-                let (agent, command) = (self.agent.id, install_command(self.agent.id, Some(version)));
-                let detail = format!("{agent} {version} is not installed; run `{command}`");
+                let detail = format!("{} {version} is not installed; {}", self.agent.id, self.remedy(Some(version)));
                 Err(Refusal::field("agentVersion", detail))
             }
             _ => Ok(()),
@@ -247,12 +218,14 @@ impl Installation {
         let versions = version.as_deref().zip(self.pinned_version.as_deref());
         AgentStatus {
             id: self.agent.id,
+            name: self.agent.display_name,
             installed: program.is_some(),
             version_fit: versions.map(|(version, pinned)| compare_to_pinned(version, pinned)),
             pinned_version: self.pinned_version.clone(),
             version,
             path: program.map(|program| program.path),
             credentials: self.credentials(),
+            install_instructions: self.instructions(),
             ..AgentStatus::default()
         }
     }
@@ -261,8 +234,9 @@ impl Installation {
     fn credentials(&self) -> Vec<String> {
         let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let keys = self.agent.credential_variables.iter().copied().filter(is_set);
-        let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-        let logins = self.agent.login_files.iter().filter(|login| home.join(login.path).is_file());
+        let logins = self.agent.login_files.iter();
+        let logins =
+            logins.filter(|login| login.locate(|name| std::env::var_os(name)).is_some_and(|path| path.is_file()));
         keys.chain(logins.map(|login| login.command)).map(str::to_owned).collect()
     }
 
@@ -333,8 +307,8 @@ impl Installation {
         options: InstallOptions,
         progress: impl FnMut(u64) + Send,
     ) -> Result<InstalledProgram, String> {
-        if let Some(remedy) = self.missing_package_remedy() {
-            return Err(format!("it is not an npm package: {remedy}"));
+        if let Some(instructions) = self.instructions() {
+            return Err(format!("it is not an npm package; {instructions}"));
         }
         let _guard = self.install_lock.lock().await;
         let wanted = options
@@ -343,14 +317,19 @@ impl Installation {
             .filter(|version| is_version(version))
             .ok_or("no version was given, and this program has no default for the agent")?;
         if !options.reinstall
-            && let Some(program) = self.find_installed(&wanted)
+            && let Some(program) = self.find_installed_in(&self.folder(), &wanted)
         {
             self.make_current(&wanted)?;
             return Ok(program);
         }
-        let npm = Npm::find(self.supervisor(), self.config.path.as_deref())?;
-        let (package, version) = self.resolve(&npm, &wanted).await?;
+        let npm = Npm::find(self.supervisor(), self.config.search_path())?;
+        let (package, release) = self.resolve(&npm, &wanted).await?;
+        let version = release.version;
         let spec = format!("{package}@{version}");
+        // A native program needs no Node.js, whatever its package declares.
+        if let Some(required) = release.node.filter(|_| release.program_is_script) {
+            self.check_node(&spec, &required).await?;
+        }
         let staging = StagingFolder::create(&self.folder())?;
         npm.install(staging.path(), &spec, progress).await?;
         self.verify(staging.path(), &spec).await?;
@@ -359,13 +338,13 @@ impl Installation {
         self.find_installed(&version).ok_or_else(|| format!("{spec} was installed, but its program has disappeared"))
     }
 
-    /// The package that has the wanted version, and the exact version. An agent may be published under several names.
-    async fn resolve(&self, npm: &Npm<'_>, wanted: &str) -> Result<(&'static str, String), String> {
+    /// The package that has the wanted version, and the release. An agent may be published under several names.
+    async fn resolve(&self, npm: &Npm<'_>, wanted: &str) -> Result<(&'static str, Release), String> {
         let mut missing = Vec::new();
         for package in self.agent.npm_packages() {
-            match npm.resolve(&format!("{package}@{wanted}")).await {
-                Ok(version) if is_version(&version) => return Ok((package, version)),
-                Ok(version) => {
+            match npm.resolve(&format!("{package}@{wanted}"), self.agent.program).await {
+                Ok(release) if is_version(&release.version) => return Ok((package, release)),
+                Ok(Release { version, .. }) => {
                     return Err(format!("npm reported an invalid version {version:?} for {package}@{wanted}"));
                 }
                 Err(NpmError::NoSuchVersion(_)) => missing.push(format!("{package}@{wanted}")),
@@ -382,17 +361,22 @@ impl Installation {
         let package = self.package(&package).ok_or_else(|| format!("npm installed {spec}, but not its package"))?;
         let is_native = package.native_program(self.agent.program).is_some();
         if !is_native && let Some(required) = package.node_requirement() {
-            let found = match find_in_path("node", self.config.path.as_deref()) {
-                Some(node) => self.capture_output(&node, "--version", minimal_environment()).await,
-                None => None,
-            };
-            check_node(spec, &required, found.as_deref())?;
+            self.check_node(spec, &required).await?;
         }
         if is_program(&program) && self.capture_output(&program, "--version", minimal_environment()).await.is_some() {
             return Ok(());
         }
         let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
         Err(format!("npm installed {spec}, but it has no program that runs on this machine ({os} {arch})"))
+    }
+
+    /// Checks that the Node.js on the `PATH` is one that a package can use.
+    async fn check_node(&self, spec: &str, required: &str) -> Result<(), String> {
+        let found = match find_in_path("node", self.config.search_path()) {
+            Some(node) => self.capture_output(&node, "--version", minimal_environment()).await,
+            None => None,
+        };
+        check_node(spec, required, found.as_deref())
     }
 
     fn make_current(&self, version: &str) -> Result<(), String> {
@@ -404,9 +388,14 @@ impl Installation {
             .map_err(|error| format!("cannot write to {}: {error}", self.folder().display()))
     }
 
-    /// The folder with the agent's versions.
+    /// The folder into which the agent's versions are installed.
     fn folder(&self) -> PathBuf {
-        self.config.data_folder.join("agents").join(self.agent.id)
+        self.config.agent_folder(self.agent.id)
+    }
+
+    /// The folders in which versions of the agent may be installed, the preferred one first.
+    fn folders(&self) -> impl Iterator<Item = PathBuf> {
+        self.config.agent_folders(self.agent.id)
     }
 
     /// Path of the agent's program in the folder of a version.
@@ -437,10 +426,17 @@ pub(crate) fn check_version(version: Option<&str>) -> Result<(), RuntimeError> {
     }
 }
 
-/// Whether this can be a version, or a tag such as `latest`, and not a path or an address.
+/// Whether this can be a version, or a tag such as `latest`, and not a path, an address or a range of versions.
 fn is_version(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphanumeric())
-        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || ".-+".contains(letter))
+    let has_allowed_letters = text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || ".-+".contains(letter));
+    // npm takes `1`, `v1`, `1.x` and `x` for ranges.
+    let number = text.trim_start_matches(['v', 'V']);
+    let is_number = number.starts_with(|first: char| first.is_ascii_digit());
+    let is_wildcard = text.split('.').all(|part| part.eq_ignore_ascii_case("x"));
+    has_allowed_letters
+        && text.len() <= MAX_VERSION_BYTES
+        && if is_number { Version::parse(text).is_ok() } else { !is_wildcard }
 }
 
 fn is_program(path: &Path) -> bool {
@@ -456,43 +452,8 @@ fn find_in_path(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     std::env::split_paths(path?).map(|folder| folder.join(program)).find(|path| is_program(path))
 }
 
-/// Checks that the Node.js of this machine, of which `printed` is the version, is one that a package can use. A
-/// requirement that cannot be parsed is not checked.
-fn check_node(spec: &str, required: &str, printed: Option<&str>) -> Result<(), String> {
-    let remedy = format!("{spec} needs Node.js {required}");
-    let Some(found) = printed.map(|text| text.trim().trim_start_matches('v')) else {
-        return Err(format!("{remedy}, but there is no node on the PATH: install it"));
-    };
-    let Ok(version) = Version::parse(found) else { return Ok(()) };
-    let ranges =
-        required.split("||").map(|range| VersionReq::parse(&range.split_whitespace().collect::<Vec<_>>().join(",")));
-    let Ok(ranges) = ranges.collect::<Result<Vec<_>, _>>() else { return Ok(()) };
-    if ranges.iter().any(|range| range.matches(&version)) {
-        return Ok(());
-    }
-    Err(format!("{remedy}, but node on the PATH has version {found}: install a matching one, or an older agent"))
-}
-
 /// The first word that looks like a version.
 fn find_version_in(text: &str) -> Option<String> {
     let looks_like_version = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit()) && word.contains('.');
     text.split_whitespace().find(looks_like_version).map(str::to_owned)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_node_that_the_package_does_not_support_is_reported_with_both_versions() {
-        for required in [">=22.0.0", ">=16 <18", "^18.2 || >=22"] {
-            let error = check_node("a@1", required, Some("v20.20.2\n")).unwrap_err();
-            assert!(error.contains(required) && error.contains("20.20.2"), "{error}");
-        }
-        for required in [">=16", ">=20.1.0 <21", "^18.2 || ^20", "not a range"] {
-            check_node("a@1", required, Some("v20.20.2\n")).unwrap();
-        }
-        let error = check_node("a@1", ">=22", None).unwrap_err();
-        assert!(error.contains("no node on the PATH"), "{error}");
-    }
 }

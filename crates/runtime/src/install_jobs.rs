@@ -26,6 +26,11 @@ pub enum InstallState {
     Failed,
 }
 
+impl InstallState {
+    /// All states.
+    pub const ALL: [Self; 4] = [Self::None, Self::Running, Self::Done, Self::Failed];
+}
+
 /// The last installation of an agent since the runtime was started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -70,13 +75,13 @@ impl InstallJob {
 }
 
 impl InstallJobs {
-    /// Starts an installation, or joins the one that runs with the same options. Jobs with other options run one after
-    /// the other.
+    /// Starts an installation, or joins the one that runs. Installations of different versions that are asked for by name
+    /// run one after the other.
     pub(crate) fn start(&self, driver: &Arc<dyn Driver>, options: InstallOptions) -> InstallJob {
         let agent = driver.id();
         let mut jobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(job) = jobs.get(agent)
-            && job.options == options
+            && (options.version.is_none() || job.options.version == options.version)
             && job.status.borrow().state == InstallState::Running
         {
             return InstallJob { agent, status: job.status.clone() };

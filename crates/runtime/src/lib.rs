@@ -45,6 +45,8 @@ mod driver_output;
 mod drivers;
 mod environment;
 mod error;
+mod fleet;
+mod histogram;
 mod ids;
 mod install;
 mod install_jobs;
@@ -55,38 +57,48 @@ mod options;
 mod permission_mode;
 mod process;
 mod process_environment;
+mod retention;
 mod running_turns;
 mod runtime;
+mod runtime_metrics;
 mod secrets;
 mod sent_message;
 mod session;
+mod session_id;
 mod session_status;
+mod skills;
 mod update;
 
 use std::sync::Arc;
 
 use drivers::{InstalledDriver, acp, amp, claude, codex, opencode};
 
-pub use agents::{AgentStatus, InstallOptions, Mode, Model, Models, ServerState, ServerStatus, VersionFit};
+pub use agents::{
+    AgentStatus, InstallOptions, InstallRemedy, Mode, Model, Models, ServerState, ServerStatus, VersionFit,
+};
 pub use cpu_bound::{LARGE_TEXT_BYTES, run_cpu_bound};
 pub use create::CreateSession;
 pub use driver::PermissionReply;
 pub use environment::Environment;
 pub use error::{InvalidRequest, Refusal, RuntimeError};
+pub use histogram::Histogram;
 pub use install::{LaunchConfig, install};
 pub use install_jobs::{InstallState, InstallStatus};
 pub use interlingua_store::SessionState;
-pub use mcp::{McpServer, McpServers};
+pub use mcp::{McpOauth, McpOptions, McpServer, McpServers};
 pub use message::IncomingMessage;
 pub use options::RuntimeOptions;
 pub use permission_mode::PermissionMode;
 #[cfg(target_os = "linux")]
-pub use process::{SocketOwner, SocketOwners};
+pub use process::{SocketOwner, SocketOwners, agents_run_as, find_process_owner};
 pub use process::{Supervisor, has_running_agents, supervise};
-pub use runtime::{CreatedSession, Runtime, check_session_id};
+pub use runtime::{CreatedSession, Runtime};
+pub use runtime_metrics::MetricsSnapshot;
 pub use secrets::{McpSecrets, SessionSecrets};
 pub use sent_message::SentMessage;
+pub use session_id::check_session_id;
 pub use session_status::SessionStatus;
+pub use skills::{SkillSource, SkillSourceKind, Skills};
 pub use update::UpdateSession;
 
 /// The drivers of all agents, in the order in which agents are listed.

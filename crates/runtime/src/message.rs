@@ -11,7 +11,7 @@ use crate::error::RuntimeError;
 use crate::ids::unique_id;
 use crate::runtime::Runtime;
 use crate::sent_message::SentMessage;
-use crate::session::SessionCommand;
+use crate::session::{SessionCommand, SessionRequest};
 
 /// Maximum length of a message id.
 const MAX_MESSAGE_ID_BYTES: usize = 128;
@@ -24,13 +24,23 @@ pub struct IncomingMessage {
     pub id: Option<String>,
     /// The message.
     pub message: Message,
+    /// The client's trace (`traceparent` of W3C Trace Context), for the agent's process if the message starts it. It is no
+    /// part of the message: the same message may be sent again with another one.
+    pub trace_parent: Option<String>,
 }
 
 impl IncomingMessage {
     /// A message with this id.
     #[must_use]
     pub fn new(id: Option<String>, message: Message) -> Self {
-        Self { id, message }
+        Self { id, message, trace_parent: None }
+    }
+
+    /// Sets the client's trace.
+    #[must_use]
+    pub fn trace_parent(mut self, trace_parent: Option<String>) -> Self {
+        self.trace_parent = trace_parent;
+        self
     }
 
     /// Equal for messages with the same text and attachments only.
@@ -53,7 +63,7 @@ impl IncomingMessage {
 
 impl From<Message> for IncomingMessage {
     fn from(message: Message) -> Self {
-        Self { id: None, message }
+        Self::new(None, message)
     }
 }
 
@@ -95,12 +105,19 @@ impl Runtime {
             return Err(RuntimeError::SessionEnded(session.id));
         }
         let driver = self.driver(&session.agent)?;
-        let message = attachments::resolve(incoming.message, session.directory.as_deref())?;
+        let mut message = incoming.message;
+        self.fetch_files(session.key, &mut message).await;
+        let message = attachments::resolve(message, session.directory.as_deref())?;
         driver.check_message(&message).map_err(|refusal| refusal.into_runtime_error(driver.id()))?;
         let public_id = incoming.id.unwrap_or_else(|| unique_id("msg_"));
         let message = NewMessage::new(public_id, message).fingerprint(fingerprint);
+        let trace_parent = incoming.trace_parent;
+        if self.fleet().is_some() {
+            return self.send_in_fleet(&session, message, trace_parent).await;
+        }
         let (turn_start, turn) = oneshot::channel();
-        self.send_command(&session, |reply_to| SessionCommand::Message { message, reply_to, turn_start }).await?;
+        let command = |reply_to| SessionCommand::Message { message, trace_parent, reply_to, turn_start };
+        self.send_command(&session, command).await?;
         Ok(SentMessage::waiting(turn))
     }
 
@@ -112,6 +129,9 @@ impl Runtime {
         state: MessageState,
     ) -> Result<SentMessage, RuntimeError> {
         let mut state = Some(state);
+        if state == Some(MessageState::Queued) && self.fleet().is_some() {
+            return Ok(self.follow_message(session, message_id.to_owned()));
+        }
         if state == Some(MessageState::Queued) {
             let (turn_start, turn) = oneshot::channel();
             let public_id = message_id.to_owned();
@@ -136,15 +156,7 @@ impl Runtime {
     /// If the session or the message does not exist, or the turn of the message has begun.
     pub async fn cancel_message(&self, id: &SessionId, message: &str) -> Result<(), RuntimeError> {
         let session = self.session(id).await?;
-        let found = self.shared.store.find_message(session.key, message).await?;
-        match found.map(|record| (record.id, record.state)) {
-            None => Err(RuntimeError::MessageNotFound { session: session.id, id: message.to_owned() }),
-            Some((_, MessageState::Cancelled)) => Ok(()),
-            Some((_, MessageState::Begun { .. })) => Err(RuntimeError::message_begun(session.id)),
-            Some((id, MessageState::Queued)) => {
-                self.send_command(&session, |reply_to| SessionCommand::CancelMessage { id, reply_to }).await
-            }
-        }
+        self.dispatch(&session, SessionRequest::CancelMessage { message: message.to_owned() }).await
     }
 }
 

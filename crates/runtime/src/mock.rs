@@ -35,6 +35,7 @@ pub use scenario::{MockScenario, MockScenarioError};
 use session::{MockSession, TurnAbort};
 
 const ID: &str = "mock";
+const NAME: &str = "Mock";
 const MODEL: &str = "mock";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The variable that sets the pace of a session.
@@ -183,6 +184,7 @@ impl Driver for MockDriver {
     fn status(&self) -> AgentStatus {
         AgentStatus {
             id: ID,
+            name: NAME,
             installed: true,
             version: Some(VERSION.to_owned()),
             needs_no_credentials: true,
@@ -214,12 +216,21 @@ impl Driver for MockDriver {
         }
     }
 
+    /// The folder that most agents use, so that clients can try skills.
+    fn skills_folder(&self) -> Option<&'static str> {
+        Some(".agents/skills")
+    }
+
     fn check_message(&self, _message: &Message) -> Result<(), Refusal> {
         Ok(())
     }
 
     fn choose_native_session_id(&self, session: &SessionId) -> Option<NativeSessionId> {
         Some(native_session_id(session).into())
+    }
+
+    fn keeps_files(&self) -> bool {
+        false
     }
 
     fn modes(self: Arc<Self>) -> BoxFuture<Result<Vec<Mode>, ServeError>> {

@@ -1,5 +1,6 @@
 //! Options of the runtime.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Options of a [`Runtime`](crate::Runtime).
@@ -16,6 +17,8 @@ pub struct RuntimeOptions {
     pub query_timeout: Duration,
     /// How long a permission request or question waits for an answer before it is denied or rejected; `None` for ever.
     pub request_timeout: Option<Duration>,
+    /// Folder for the repositories with skills that sessions name; `None` if sessions may only name local folders.
+    pub skills_folder: Option<PathBuf>,
 }
 
 impl Default for RuntimeOptions {
@@ -26,6 +29,7 @@ impl Default for RuntimeOptions {
             stop_grace: Duration::from_secs(5),
             query_timeout: Duration::from_secs(60),
             request_timeout: None,
+            skills_folder: None,
         }
     }
 }
@@ -56,6 +60,13 @@ impl RuntimeOptions {
     #[must_use]
     pub fn request_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.request_timeout = timeout;
+        self
+    }
+
+    /// Sets the folder for the repositories with skills that sessions name.
+    #[must_use]
+    pub fn skills_folder(mut self, folder: Option<PathBuf>) -> Self {
+        self.skills_folder = folder;
         self
     }
 

@@ -21,12 +21,15 @@
 //! [`Supervisor::start`] takes a [`Program`] and returns a [`Process`]. [`Process::read`] reads its pipes: all lines
 //! that are there, and last its exit, which comes when all descendants are gone. There is no queue in between: a driver
 //! that does not read makes the agent wait. [`Process::send`] queues a line and never waits, so that driver and agent
-//! cannot wait for each other to read. [`Process::shutdown`] ends it.
+//! cannot wait for each other to read. [`Process::shutdown`] ends it. [`Supervisor::start_command`] returns a
+//! [`CommandProcess`] instead, whose output is read as bytes.
 
 mod agent_processes;
+mod command_process;
 mod control;
 mod descendants;
 mod lines;
+mod process_status;
 #[cfg(target_os = "linux")]
 mod socket_owners;
 mod supervise;
@@ -50,10 +53,11 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use crate::driver_output::{OutputBatch, OutputSender};
 use agent_processes::RunningSupervisor;
 pub use agent_processes::has_running_agents;
+pub(crate) use command_process::{CommandEvent, CommandProcess};
 use control::{ControlSender, ReportReceiver};
 use lines::{Lines, Source};
 #[cfg(target_os = "linux")]
-pub use socket_owners::{SocketOwner, SocketOwners};
+pub use socket_owners::{SocketOwner, SocketOwners, agents_run_as, find_process_owner};
 pub use supervise::supervise;
 pub(crate) use supervisor::Program;
 #[cfg(all(test, target_os = "linux"))]

@@ -29,6 +29,11 @@ impl RunningTurns {
         self.is_draining.load(Ordering::SeqCst)
     }
 
+    /// Number of sessions that are working.
+    pub(crate) fn count(&self) -> usize {
+        *self.count.borrow()
+    }
+
     /// Counts a session as working. Before it takes a message from its queue, it must check
     /// [`is_draining`](Self::is_draining) once more: a drain that starts later waits for it.
     pub(crate) fn start(&self) -> RunningTurn {

@@ -5,29 +5,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use interlingua_schema::{Attachment, NativeSessionId, SessionId};
-use interlingua_store::{Session, SessionKey, SessionState, StateFilter, Store, StoreError};
+use interlingua_store::{Fleet, Session, SessionKey, SessionState, StateFilter, Store, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::actors::SessionActors;
 use crate::agents::{AgentStatus, InstallOptions, Mode, Models};
-use crate::create::{CreateSession, StoredConfig};
+use crate::create::StoredConfig;
 use crate::driver::{BoxFuture, Driver, PermissionReply, ServeError};
-use crate::error::RuntimeError;
+use crate::error::{RuntimeError, to_runtime_error};
 use crate::install::check_version;
 use crate::install_jobs::{InstallJob, InstallJobs, InstallStatus};
 use crate::options::RuntimeOptions;
 use crate::running_turns::RunningTurns;
+use crate::runtime_metrics::RuntimeMetrics;
 use crate::secrets::{Secrets, SecretsBySession, SessionSecrets};
-use crate::session::{QuestionReply, ReplySender, SessionCommand};
+use crate::session::{QuestionReply, ReplySender, SessionCommand, SessionRequest};
 use crate::session_status::SessionStatus;
-use crate::update::check_labels;
-
-/// Maximum length of a session id.
-const MAX_SESSION_ID_BYTES: usize = 256;
 
 /// How long a large message waits for another one.
-const LARGE_MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
+const LARGE_MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// All sessions of a store, and the agents behind them. Cloning copies a pointer.
 ///
@@ -40,15 +38,26 @@ pub struct Runtime {
 
 pub(crate) struct Shared {
     pub(crate) store: Store,
+    /// The servers that share the store, if they do.
+    pub(crate) fleet: Option<Fleet>,
+    /// The task that looks for work of the fleet.
+    fleet_task: Mutex<Option<AbortHandle>>,
     pub(crate) options: RuntimeOptions,
+    /// Begins as that of the options.
+    request_timeout: Mutex<Option<Duration>>,
     pub(crate) actors: SessionActors,
     drivers: Vec<Arc<dyn Driver>>,
     secrets: Mutex<SecretsBySession>,
     install_jobs: InstallJobs,
     large_messages: Arc<Semaphore>,
     pub(crate) running_turns: RunningTurns,
+    pub(crate) metrics: RuntimeMetrics,
+    /// Held while links to skills are created or removed.
+    pub(crate) skills_lock: tokio::sync::Mutex<()>,
+    /// Held while a repository with skills is brought up to date.
+    pub(crate) checkout_lock: tokio::sync::Mutex<()>,
     /// The sessions of which all values that may be secret are in `secrets`.
-    complete_secrets: Mutex<BTreeSet<SessionKey>>,
+    pub(crate) complete_secrets: Mutex<BTreeSet<SessionKey>>,
 }
 
 /// A session that was created.
@@ -67,7 +76,10 @@ impl Runtime {
     #[must_use]
     pub fn start(store: Store, drivers: Vec<Arc<dyn Driver>>, options: RuntimeOptions) -> Self {
         let shared = Shared {
+            fleet: store.fleet(),
+            fleet_task: Mutex::default(),
             store,
+            request_timeout: Mutex::new(options.request_timeout),
             options,
             actors: SessionActors::default(),
             drivers,
@@ -75,9 +87,18 @@ impl Runtime {
             install_jobs: InstallJobs::default(),
             large_messages: Arc::new(Semaphore::new(1)),
             running_turns: RunningTurns::default(),
+            metrics: RuntimeMetrics::default(),
+            skills_lock: tokio::sync::Mutex::default(),
+            checkout_lock: tokio::sync::Mutex::default(),
             complete_secrets: Mutex::default(),
         };
         let runtime = Self { shared: Arc::new(shared) };
+        if let Some(fleet) = runtime.shared.fleet.clone() {
+            let serving = runtime.clone();
+            let task = tokio::spawn(async move { serving.serve_fleet(&fleet).await });
+            *runtime.shared.fleet_task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task.abort_handle());
+            return runtime;
+        }
         let (recovering, task_guard) = (runtime.clone(), runtime.shared.actors.task_guard());
         tokio::spawn(async move {
             recovering.recover_sessions().await;
@@ -102,6 +123,16 @@ impl Runtime {
                 tracing::warn!(session = %session.id, %error, "cannot recover session; its next message tries again");
             }
         }
+    }
+
+    /// Changes how long requests that come later wait for an answer; `None` for ever.
+    pub fn set_request_timeout(&self, timeout: Option<Duration>) {
+        *self.shared.request_timeout.lock().unwrap_or_else(PoisonError::into_inner) = timeout;
+    }
+
+    /// How long a request waits for an answer, unless its session says.
+    pub(crate) fn request_timeout(&self) -> Option<Duration> {
+        *self.shared.request_timeout.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The state of every agent on this machine. Starts nothing.
@@ -181,46 +212,6 @@ impl Runtime {
         Ok(self.shared.install_jobs.status(self.driver(agent)?.id()))
     }
 
-    /// Creates a session. The first message starts its agent.
-    ///
-    /// # Errors
-    /// If a field cannot be honoured, or a session with this id exists.
-    pub async fn create(&self, id: SessionId, create: CreateSession) -> Result<CreatedSession, RuntimeError> {
-        check_session_id(&id)?;
-        let driver = self.driver(&create.agent)?;
-        if self.shared.store.session(&id).await?.is_some() {
-            return Err(RuntimeError::SessionAlreadyExists(id));
-        }
-        if !driver.status().installed {
-            self.install_missing(&driver, create.agent_version.clone()).await?;
-        }
-        Arc::clone(&driver).refresh_status().await;
-        let (labels, request_timeout) = (create.labels.clone(), create.request_timeout_ms);
-        check_labels(&labels)?;
-        let spec = create.into_spec(id, &*driver)?;
-        let session = match self.shared.store.create(spec.to_new_session(driver.id(), labels, request_timeout)).await {
-            Ok(session) => session,
-            Err(StoreError::SessionAlreadyExists(id)) => return Err(RuntimeError::SessionAlreadyExists(id)),
-            Err(error) => return Err(error.into()),
-        };
-        let secrets = spec.secrets();
-        if !secrets.is_empty() {
-            self.mark_secrets_complete(session.key);
-            self.secrets().insert(session.key, secrets);
-        }
-        self.send_command(&session, SessionCommand::Wake).await?;
-        Ok(CreatedSession { native_session_id: spec.native_session_id })
-    }
-
-    async fn install_missing(&self, driver: &Arc<dyn Driver>, version: Option<String>) -> Result<(), RuntimeError> {
-        let agent = driver.id();
-        if !self.shared.options.auto_install {
-            let command = format!("interlingua agents install {agent}");
-            return Err(RuntimeError::AgentNotInstalled { agent, command });
-        }
-        self.install(agent, InstallOptions { reinstall: false, version }).await
-    }
-
     /// What a session is doing, and what it waits for. `session` is as it was read from the store.
     #[must_use]
     pub fn status(&self, session: &Session) -> SessionStatus {
@@ -237,7 +228,7 @@ impl Runtime {
         StateFilter::new(state, complete)
     }
 
-    /// Hands in values that a session was created with, after they were lost in a restart or to replace them. When none
+    /// Supplies values that a session was created with, after they were lost in a restart or to replace them. When none
     /// is missing any more, the queued messages get their turns. A running turn keeps the old values; the next one
     /// starts the agent again with the new ones.
     ///
@@ -245,16 +236,20 @@ impl Runtime {
     /// If the session does not exist or has ended, or was not created with a value of this name.
     pub async fn set_secrets(&self, id: &SessionId, secrets: SessionSecrets) -> Result<(), RuntimeError> {
         let session = self.open_session(id).await?;
-        let handed_in = Secrets::check(&secrets, &StoredConfig::decode(&session).secret_names())?;
-        if !handed_in.is_empty() {
+        let names = StoredConfig::decode(&session).secret_names();
+        let supplied = Secrets::check(&secrets, &names)?;
+        let mut is_complete = false;
+        if !supplied.is_empty() {
             let mut all = self.secrets();
             let secrets = all.entry(session.key).or_default();
-            secrets.merge(handed_in);
-            if secrets.missing(&StoredConfig::decode(&session).secret_names()).is_empty() {
-                self.mark_secrets_complete(session.key);
-            }
+            secrets.merge(supplied);
+            is_complete = secrets.missing(&names).is_empty();
         }
-        self.send_command(&session, SessionCommand::Wake).await
+        if is_complete {
+            self.mark_secrets_complete(session.key);
+            return self.announce_secrets(&session).await;
+        }
+        self.dispatch(&session, SessionRequest::Wake).await
     }
 
     /// Writes a file of a client, and returns the attachment for a message of the session. Deleting the session removes
@@ -288,7 +283,7 @@ impl Runtime {
     /// If the session does not exist or has ended.
     pub async fn interrupt(&self, id: &SessionId) -> Result<(), RuntimeError> {
         let session = self.open_session(id).await?;
-        self.send_command(&session, SessionCommand::Interrupt).await
+        self.dispatch(&session, SessionRequest::Interrupt).await
     }
 
     /// Ends the session and its agent. For a session that has ended, nothing happens.
@@ -297,7 +292,7 @@ impl Runtime {
     /// If the session does not exist.
     pub async fn terminate(&self, id: &SessionId) -> Result<(), RuntimeError> {
         let session = self.session(id).await?;
-        if session.ended { Ok(()) } else { self.send_command(&session, SessionCommand::Terminate).await }
+        if session.ended { Ok(()) } else { self.dispatch(&session, SessionRequest::Terminate).await }
     }
 
     /// Ends the session and its agent, and deletes it with all its events.
@@ -307,7 +302,7 @@ impl Runtime {
     pub async fn delete(&self, id: &SessionId) -> Result<(), RuntimeError> {
         let session = self.session(id).await?;
         if !session.ended {
-            match self.send_command(&session, SessionCommand::Terminate).await {
+            match self.dispatch(&session, SessionRequest::Terminate).await {
                 // Its agent is stopped. A session whose end cannot be stored, on a full disk or in a damaged database, can
                 // still be deleted.
                 Err(RuntimeError::Store(error)) => {
@@ -316,7 +311,7 @@ impl Runtime {
                 result => result?,
             }
         }
-        self.shared.store.delete(session.key).await.map_err(|error| from_store_error(id, error))
+        self.shared.store.delete(session.key).await.map_err(|error| RuntimeError::from_store(id, error))
     }
 
     /// Answers a permission request.
@@ -345,7 +340,7 @@ impl Runtime {
     ) -> Result<(), RuntimeError> {
         let session = self.open_session(id).await?;
         let permission = permission.to_owned();
-        self.send_command(&session, |reply_to| SessionCommand::Permission { id: permission, reply, by, reply_to }).await
+        self.dispatch(&session, SessionRequest::Permission { id: permission, reply, by }).await
     }
 
     /// Answers a question with chosen options or free text. The questions of one request are sent to the agent when the
@@ -373,11 +368,14 @@ impl Runtime {
     async fn resolve_question(&self, id: &SessionId, question: &str, reply: QuestionReply) -> Result<(), RuntimeError> {
         let session = self.open_session(id).await?;
         let question = question.to_owned();
-        self.send_command(&session, |reply_to| SessionCommand::Question { id: question, reply, reply_to }).await
+        self.dispatch(&session, SessionRequest::Question { id: question, reply }).await
     }
 
     /// Stops every agent within a bounded time. Running turns are interrupted; the next process continues the sessions.
     pub async fn shutdown(&self) {
+        if let Some(task) = self.shared.fleet_task.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            task.abort();
+        }
         let actors = self.shared.actors.shutdown();
         let grace = self.shared.options.stop_grace + Duration::from_secs(1);
         let all_stopped = async {
@@ -397,7 +395,14 @@ impl Runtime {
     ///
     /// A server that is started with the same store afterwards goes on with the queues.
     pub async fn drain(&self, limit: Duration) -> usize {
-        self.shared.running_turns.drain(limit).await
+        let leave_idle = async {
+            if self.fleet().is_some() {
+                // Sessions that are idle are given to other servers.
+                self.shared.actors.wake_all();
+            }
+        };
+        // In this order: an actor that is woken up sees that no further turns start.
+        tokio::join!(biased; self.shared.running_turns.drain(limit), leave_idle).0
     }
 
     /// Whether no further turns start, because of [`drain`](Self::drain).
@@ -429,15 +434,19 @@ impl Runtime {
 
     /// Forgets the values of a session that has ended.
     pub(crate) fn remove_secrets(&self, session: SessionKey) {
-        self.secrets().remove(&session);
+        let had_secrets = self.secrets().remove(&session).is_some();
+        if let Some(fleet) = self.fleet().cloned().filter(|_| had_secrets) {
+            // Without it, the session waits for this server as long as it runs.
+            tokio::spawn(async move { fleet.forget_secrets(session).await });
+        }
         self.shared.complete_secrets.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
     }
 
-    fn mark_secrets_complete(&self, session: SessionKey) {
+    pub(crate) fn mark_secrets_complete(&self, session: SessionKey) {
         self.shared.complete_secrets.lock().unwrap_or_else(PoisonError::into_inner).insert(session);
     }
 
-    fn secrets(&self) -> MutexGuard<'_, SecretsBySession> {
+    pub(crate) fn secrets(&self) -> MutexGuard<'_, SecretsBySession> {
         self.shared.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -460,46 +469,8 @@ impl Runtime {
         self.shared.actors.send(self, session, command(reply_to));
         let result = reply.await.unwrap_or(Err(RuntimeError::ShuttingDown));
         result.map_err(|error| match error {
-            RuntimeError::Store(error) => from_store_error(&session.id, error),
+            RuntimeError::Store(error) => RuntimeError::from_store(&session.id, error),
             error => error,
         })
     }
-}
-
-/// Gives a store error the id of its session.
-fn from_store_error(id: &SessionId, error: StoreError) -> RuntimeError {
-    match error {
-        StoreError::SessionNotFound => RuntimeError::SessionNotFound(id.clone()),
-        StoreError::SessionEnded => RuntimeError::SessionEnded(id.clone()),
-        error => RuntimeError::Store(error),
-    }
-}
-
-fn to_runtime_error(agent: &'static str, error: ServeError) -> RuntimeError {
-    match error {
-        ServeError::NotInstalled { agent, command } => RuntimeError::AgentNotInstalled { agent, command },
-        ServeError::Unavailable(reason) | ServeError::Unauthorized(reason) | ServeError::SessionLost(reason) => {
-            RuntimeError::AgentProcessExited { agent, reason }
-        }
-    }
-}
-
-/// Checks the length and the characters of a session id: 1 to 256 bytes without control characters.
-///
-/// # Errors
-/// Says what is wrong with the id.
-pub fn check_session_id(id: &SessionId) -> Result<(), RuntimeError> {
-    let text = id.as_str();
-    if text.is_empty() || text.len() > MAX_SESSION_ID_BYTES {
-        let detail = format!("expected a session id of 1 to {MAX_SESSION_ID_BYTES} bytes, found {}", text.len());
-        return Err(RuntimeError::field("sessionId", detail));
-    }
-    if text.chars().any(char::is_control) {
-        return Err(RuntimeError::field("sessionId", "expected a session id without control characters"));
-    }
-    // HTTP clients remove these segments from a path, so requests for the session would reach another endpoint.
-    if matches!(text, "." | "..") {
-        return Err(RuntimeError::field("sessionId", "expected a session id other than `.` and `..`"));
-    }
-    Ok(())
 }

@@ -14,6 +14,7 @@ mod messages;
 mod open_work;
 mod pending_append;
 mod replies;
+mod request;
 mod request_deadlines;
 mod turn;
 
@@ -22,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlingua_convert::{Conversion, Converter, StreamEnd};
-use interlingua_store::{MessageId, Session, StoreError};
+use interlingua_store::{Acquired, AgentPlace, Lease, MessageId, Session, StoreError};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
@@ -34,6 +35,7 @@ use current_message::CurrentMessage;
 use open_work::OpenWork;
 use pending_append::PendingAppend;
 use replies::{Replies, ReplySource};
+pub(crate) use request::{RequestResult, SessionRequest};
 use request_deadlines::RequestDeadlines;
 
 use crate::actors::SessionCommands;
@@ -47,19 +49,39 @@ use crate::running_turns::RunningTurn;
 use crate::runtime::Runtime;
 use crate::secrets::Secrets;
 
-/// Loads a session, executes its commands, and returns when there is nothing left to do.
+/// Takes the lease of a session, loads it, executes its commands, and returns when there is nothing left to do.
 pub(crate) async fn run_actor(runtime: &Runtime, session: Session, commands: &mut SessionCommands) {
     let (key, id) = (session.key, session.id.clone());
-    let error = match SessionActor::load(runtime, session.clone()).await {
+    let error = match runtime.shared.store.acquire(key).await {
+        Ok(Acquired::Lease(lease)) => {
+            let leaves_work = Box::pin(run_with_lease(runtime, session, &lease, commands)).await;
+            runtime.shared.store.release(&lease);
+            if leaves_work {
+                runtime.signal_work(key, None);
+            }
+            return;
+        }
+        Ok(Acquired::HeldBy(owner)) => RuntimeError::OwnedByOther(owner),
+        Err(StoreError::SessionNotFound) => RuntimeError::SessionNotFound(id),
+        Err(StoreError::SessionEnded) => RuntimeError::SessionEnded(id),
+        Err(error) => error.into(),
+    };
+    runtime.shared.actors.remove_failed(key, commands, &error);
+}
+
+/// Runs the session. Returns whether there is work left that another server can do.
+async fn run_with_lease(runtime: &Runtime, session: Session, lease: &Lease, commands: &mut SessionCommands) -> bool {
+    let (key, id) = (session.key, session.id.clone());
+    let error = match SessionActor::load(runtime, session.clone(), lease).await {
         Err(error) => error,
         Ok(mut actor) => match actor.run(commands).await {
-            Ok(()) => return,
+            Ok(()) => return actor.queue.may_have_messages && !actor.may_start_turns(),
             Err(error) => {
                 actor.abandon_agent().await;
                 if let RuntimeError::Store(reason) = &error
                     && reason.is_storage_full()
                 {
-                    report_full_storage(runtime, session, reason).await;
+                    report_full_storage(runtime, session.clone(), lease, reason).await;
                 }
                 error
             }
@@ -67,17 +89,26 @@ pub(crate) async fn run_actor(runtime: &Runtime, session: Session, commands: &mu
     };
     if matches!(error, RuntimeError::SessionEnded(_) | RuntimeError::SessionNotFound(_)) {
         runtime.remove_secrets(key);
+        runtime.shared.metrics.forget(key);
+        runtime.unlink_skills(session.directory.as_deref(), &StoredConfig::decode(&session).skills).await;
     }
-    if let RuntimeError::Store(error) = &error {
-        tracing::error!(session = %id, %error, "store failed; stopping the session until its next command");
+    match &error {
+        RuntimeError::Store(StoreError::LeaseLost) => {
+            tracing::warn!(session = %id, "another server has taken the session over; its agent here was stopped");
+        }
+        RuntimeError::Store(error) => {
+            tracing::error!(session = %id, %error, "store failed; stopping the session until its next command");
+        }
+        _ => {}
     }
     runtime.shared.actors.remove_failed(key, commands, &error);
+    false
 }
 
 /// Ends the turn of a session whose events could not be stored because there is no space.
-async fn report_full_storage(runtime: &Runtime, session: Session, reason: &StoreError) {
+async fn report_full_storage(runtime: &Runtime, session: Session, lease: &Lease, reason: &StoreError) {
     let id = session.id.clone();
-    match SessionActor::load_after_full_storage(runtime, session, reason).await {
+    match SessionActor::load_after_full_storage(runtime, session, lease, reason).await {
         Ok(_) | Err(RuntimeError::SessionEnded(_) | RuntimeError::SessionNotFound(_)) => {}
         Err(error) => {
             tracing::error!(session = %id, %error, "cannot record that the session ran out of space; retrying when it is next loaded");
@@ -90,6 +121,10 @@ struct SessionActor {
     runtime: Runtime,
     driver: Arc<dyn Driver>,
     session: Session,
+    /// The right to append to the session.
+    lease: Lease,
+    /// Whether the session is given up as soon as it is idle.
+    is_handing_over: bool,
     /// What the session was created with, as stored.
     config: StoredConfig,
     /// The values that the agent is started with, as far as they are in memory.
@@ -110,6 +145,8 @@ struct SessionActor {
     queue: QueueHint,
     /// Callers that wait for the turns of queued messages.
     turn_waiters: HashMap<MessageId, Vec<oneshot::Sender<u64>>>,
+    /// The clients' traces of queued messages.
+    trace_parents: HashMap<MessageId, String>,
     replies: Replies,
     request_deadlines: RequestDeadlines,
     interrupt: Option<PendingInterrupt>,
@@ -154,7 +191,17 @@ impl SessionActor {
 
     /// Whether the queue may hold messages that can be sent to the agent.
     fn has_work(&self) -> bool {
-        self.queue.may_have_messages && !self.needs_secrets && !self.runtime.shared.running_turns.is_draining()
+        self.queue.may_have_messages && self.may_start_turns()
+    }
+
+    /// Whether messages may be taken from the queue.
+    fn may_start_turns(&self) -> bool {
+        !self.needs_secrets && *self.lease.place() != AgentPlace::Elsewhere && !self.is_leaving()
+    }
+
+    /// Whether another server should go on with the session, or the next process.
+    fn is_leaving(&self) -> bool {
+        self.is_handing_over || self.runtime.shared.running_turns.is_draining()
     }
 
     /// Counts the session as working or not, for a server that waits for its turns to end.
@@ -199,13 +246,14 @@ impl SessionActor {
                 result = append::wait(&mut self.in_flight) => self.finish_append(result)?,
                 received = receive(&mut self.connection), if self.pending.has_room() => self.receive(received).await?,
                 () = sleep_until_deadline(deadline) => self.handle_deadline().await?,
+                () = self.lease.lost() => return Err(StoreError::LeaseLost.into()),
             }
         }
     }
 
     /// Whether the actor can stop: nothing is queued or running, and the agent is gone or has been idle long enough.
     fn can_stop(&self) -> bool {
-        let is_idle_too_long = || self.idle_since.elapsed() >= self.driver.idle_timeout();
+        let is_idle_too_long = || self.is_handing_over || self.idle_since.elapsed() >= self.driver.idle_timeout();
         !self.is_busy()
             && !self.has_work()
             // A caller may wait for the turn of a message that waits for secrets.
@@ -232,15 +280,21 @@ impl SessionActor {
         match command {
             SessionCommand::Wake(reply_to) => {
                 self.load_secrets();
+                // Another server may have queued a message.
+                self.queue.may_have_messages = true;
                 reply(reply_to, Ok(()));
             }
-            SessionCommand::Message { message, reply_to, turn_start } => {
-                return self.queue_message(message, reply_to, turn_start).await;
+            SessionCommand::HandOver(reply_to) => {
+                self.is_handing_over = true;
+                reply(reply_to, Ok(()));
+            }
+            SessionCommand::Message { message, trace_parent, reply_to, turn_start } => {
+                return self.queue_message(message, trace_parent, reply_to, turn_start).await;
             }
             SessionCommand::FindTurn { public_id, reply_to, turn_start } => {
                 let attached = self.attach_to_turn(&public_id, turn_start).await;
                 reply(reply_to, attached.clone());
-                return attached;
+                return ignore_unavailable(attached);
             }
             SessionCommand::CancelMessage { id, reply_to } => {
                 let result = self.cancel_message(id).await;
@@ -384,7 +438,8 @@ impl SessionActor {
             && reason.is_storage_full()
         {
             // The last events are lost, but the end needs little space.
-            result = match Self::load_after_full_storage(&self.runtime, self.session.clone(), reason).await {
+            result = match Self::load_after_full_storage(&self.runtime, self.session.clone(), &self.lease, reason).await
+            {
                 Ok(actor) => {
                     *self = actor;
                     self.commit_end().await
@@ -417,6 +472,14 @@ impl SessionActor {
 /// Replies to a command. The caller may have gone away.
 fn reply(reply_to: ReplySender, result: Result<(), RuntimeError>) {
     let _ = reply_to.send(result);
+}
+
+/// A database that cannot be read for a moment fails a command, but not the session.
+fn ignore_unavailable(result: Result<(), RuntimeError>) -> Result<(), RuntimeError> {
+    match result {
+        Err(RuntimeError::Store(StoreError::Unavailable(_))) => Ok(()),
+        result => result,
+    }
 }
 
 /// Waits for the next outputs of the driver. Without a connection, waits forever.

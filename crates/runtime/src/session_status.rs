@@ -31,7 +31,8 @@ impl SessionStatus {
         default_mode: Option<&str>,
         default_model: Option<&str>,
     ) -> Self {
-        let secrets_missing = if session.ended {
+        // Another server may have them.
+        let secrets_missing = if session.ended || session.has_secret_holder {
             Vec::new()
         } else {
             secrets.unwrap_or(&Secrets::default()).missing(&StoredConfig::decode(session).secret_names())

@@ -3,17 +3,15 @@
 use std::collections::BTreeMap;
 
 use interlingua_schema::SessionId;
-use interlingua_store::{Session, SessionChanges};
+use interlingua_store::{MAX_LABELS, Session, SessionChanges, StoreError};
 
 use crate::create::StoredConfig;
 use crate::driver::{SessionOption, SessionSpec};
 use crate::error::{Refusal, RuntimeError};
 use crate::permission_mode::PermissionMode;
 use crate::runtime::Runtime;
-use crate::session::SessionCommand;
+use crate::session::SessionRequest;
 
-/// Maximum number of labels of a session.
-const MAX_LABELS: usize = 64;
 /// Maximum length of the name of a label.
 const MAX_LABEL_NAME_BYTES: usize = 128;
 /// Maximum length of the value of a label.
@@ -59,25 +57,30 @@ impl Runtime {
         }
         check_labels(&labels)?;
         let changes = SessionChanges::default().title(update.title).labels(update.labels);
-        if update.model.is_none() && update.permission_mode.is_none() {
+        let options = self.changed_options(&session, update.model, update.permission_mode.as_ref())?;
+        let mode = options.permission_mode.map(|mode| mode.name().to_owned());
+        let changes = changes.model(options.model).permission_mode(mode);
+        if !options.concern_agent {
             self.shared.store.update_session(session.key, changes).await?;
             return Ok(());
         }
         if session.ended {
             return Err(RuntimeError::SessionEnded(session.id));
         }
-        let permission_mode = self.check_options(&session, update.model.as_ref(), update.permission_mode.as_ref())?;
-        let changes = changes.model(update.model).permission_mode(permission_mode.map(|mode| mode.name().to_owned()));
-        self.send_command(&session, |reply_to| SessionCommand::Update { changes, reply_to }).await
+        self.dispatch(&session, SessionRequest::Update(changes.into())).await
     }
 
-    /// Checks that the agent can honour a new model and permission mode. Returns the mode.
-    fn check_options(
+    /// The model and the permission mode that differ from the session's. Checks that the agent can honour them.
+    #[expect(clippy::option_option, reason = "the default is not the same as no change")]
+    fn changed_options(
         &self,
         session: &Session,
-        model: Option<&Option<String>>,
+        model: Option<Option<String>>,
         permission_mode: Option<&Option<String>>,
-    ) -> Result<Option<PermissionMode>, RuntimeError> {
+    ) -> Result<ChangedOptions, RuntimeError> {
+        if model.is_none() && permission_mode.is_none() {
+            return Ok(ChangedOptions::default());
+        }
         let driver = self.driver(&session.agent)?;
         let config = StoredConfig::decode(session);
         let mut spec = SessionSpec::from_stored(session, &config, &self.session_secrets(session.key));
@@ -89,34 +92,47 @@ impl Runtime {
                 Refusal::mode("permissionMode", name.as_str(), &known).into_runtime_error(driver.id())
             })?),
         };
-        let changed_model = model.filter(|model| **model != spec.model).map(|_| SessionOption::Model);
-        let changed_mode =
-            permission_mode.filter(|mode| *mode != spec.permission_mode).map(|_| SessionOption::PermissionMode);
-        if let Some(model) = model {
+        let model = model.filter(|model| *model != spec.model);
+        let permission_mode = permission_mode.filter(|mode| *mode != spec.permission_mode);
+        if let Some(model) = &model {
             spec.model.clone_from(model);
         }
         if let Some(mode) = permission_mode {
             spec.permission_mode = mode;
         }
         driver.check(&spec).map_err(|refusal| refusal.into_runtime_error(driver.id()))?;
+        // Choosing the model that the agent uses by default changes nothing for it.
+        let current = self.status(session).model;
+        let other_model = model.as_ref().filter(|model| model.as_ref() != Some(&current)).map(|_| SessionOption::Model);
+        let other_mode = permission_mode.map(|_| SessionOption::PermissionMode);
         // Before its first turn, the agent does not know the session.
         if session.last_turn_status.is_some() {
-            for option in [changed_model, changed_mode].into_iter().flatten() {
+            for option in [other_model, other_mode].into_iter().flatten() {
                 if let Some(reason) = driver.refuse_change(option) {
                     let reason = reason.to_owned();
                     return Err(RuntimeError::ChangeRefused { session: session.id.clone(), reason });
                 }
             }
         }
-        Ok(permission_mode)
+        let concern_agent = other_model.is_some() || other_mode.is_some();
+        Ok(ChangedOptions { model, permission_mode, concern_agent })
     }
+}
+
+/// What of a session's options an update changes.
+#[derive(Debug, Default)]
+struct ChangedOptions {
+    #[expect(clippy::option_option, reason = "the default is not the same as no change")]
+    model: Option<Option<String>>,
+    permission_mode: Option<PermissionMode>,
+    /// Whether the agent has to be started with other options.
+    concern_agent: bool,
 }
 
 /// Checks the number and the lengths of labels.
 pub(crate) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), RuntimeError> {
     if labels.len() > MAX_LABELS {
-        let detail = format!("expected at most {MAX_LABELS} labels, found {}", labels.len());
-        return Err(RuntimeError::field("labels", detail));
+        return Err(StoreError::TooManyLabels { found: labels.len() }.into());
     }
     for (name, value) in labels {
         let is_name = !name.is_empty()

@@ -8,6 +8,7 @@ mod connection;
 mod files;
 mod options;
 mod prompt;
+mod services;
 mod session;
 mod terminals;
 

@@ -35,7 +35,7 @@ use supported_flags::SupportedFlags;
 const INHERITED_VARIABLES: [&str; 2] = ["AMP_*", "ANTHROPIC_API_KEY"];
 /// Variables that are set for every process. They keep an installed agent from updating itself.
 const FIXED_VARIABLES: [(&str, &str); 1] = [("AMP_SKIP_UPDATE_CHECK", "1")];
-/// The variable with the API key. Without a key or login, Amp waits for somebody to log in.
+/// The variable with the API key. Without a key or login, Amp waits for a login.
 const API_KEY: &str = "AMP_API_KEY";
 
 /// Amp.
@@ -147,7 +147,7 @@ impl AmpAgent {
         flags
     }
 
-    /// Whether Amp can start without asking somebody to log in.
+    /// Whether Amp can start without asking for a login.
     fn has_credentials(&self, spec: &SessionSpec) -> bool {
         let has_session_key = spec.env.get(API_KEY).is_some_and(|key| !key.is_empty());
         let is_sufficient = |name: &String| {

@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use interlingua_agents::LoginFile;
 use interlingua_convert::{Agent, Input, Launch};
 use interlingua_native::Request;
 use interlingua_native::codex::Model as OfferedModel;
@@ -128,8 +129,8 @@ impl CodexAgent {
 /// itself.
 fn find_api_key(env: &[(OsString, OsString)]) -> Option<String> {
     let find = |wanted: &str| env.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
-    let home = find("CODEX_HOME").map(PathBuf::from).or_else(|| Some(PathBuf::from(find("HOME")?).join(".codex")));
-    if home.is_some_and(|home| home.join("auth.json").exists()) {
+    let is_logged_in = |login: &LoginFile| login.locate(find).is_some_and(|path| path.exists());
+    if Agent::Codex.descriptor().login_files.iter().any(is_logged_in) {
         return None;
     }
     let key = |name: &str| find(name)?.into_string().ok().filter(|key| !key.is_empty());

@@ -109,6 +109,14 @@ impl<A: InstalledAgent> Driver for InstalledDriver<A> {
         self.0.refuse_change(field)
     }
 
+    fn shares_process(&self) -> bool {
+        A::AGENT.descriptor().process_model.is_shared()
+    }
+
+    fn skills_folder(&self) -> Option<&'static str> {
+        A::AGENT.descriptor().skills_folder
+    }
+
     fn idle_timeout(&self) -> Duration {
         A::IDLE_TIMEOUT
     }

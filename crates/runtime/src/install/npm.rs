@@ -3,10 +3,12 @@
 //! npm's own configuration decides which registry is used, and through which proxy. Install scripts are not run: npm 12
 //! blocks them by default, and `program` finds the native programs without them.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use interlingua_agents::{NPM_MISSING, NpmFailure};
 use interlingua_convert::Input;
 use serde::Deserialize;
 use tokio::time::{Instant, interval};
@@ -21,20 +23,6 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(20 * 60);
 /// How long the registry may take to say which version a tag stands for. Also detects a missing network.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(9);
-
-/// npm's error codes for a registry that does not answer.
-const UNREACHABLE_CODES: [&str; 10] = [
-    "ENOTFOUND",
-    "EAI_AGAIN",
-    "ECONNREFUSED",
-    "ECONNRESET",
-    "ETIMEDOUT",
-    "ENETUNREACH",
-    "EHOSTUNREACH",
-    "ERR_SOCKET_TIMEOUT",
-    "FETCH_ERROR",
-    "ENOTCACHED",
-];
 
 /// Arguments of every npm command.
 const COMMON_ARGS: [&str; 2] = ["--no-update-notifier", "--loglevel=error"];
@@ -55,6 +43,17 @@ pub(super) enum NpmError {
     Other(String),
 }
 
+/// A release of a package, as the registry describes it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Release {
+    /// The exact version.
+    pub(super) version: String,
+    /// The versions of Node.js that it declares to need, such as `>=22.0.0`.
+    pub(super) node: Option<String>,
+    /// Whether its program is a script, which is run by Node.js.
+    pub(super) program_is_script: bool,
+}
+
 impl NpmError {
     /// The reason, and the remedy if there is one.
     pub(super) fn into_message(self) -> String {
@@ -71,18 +70,19 @@ impl<'a> Npm<'a> {
             .map(|folder| folder.join("npm"))
             .find(|npm| super::is_program(npm))
             .map(|program| Self { supervisor, program })
-            .ok_or_else(|| "npm is not on the PATH: install Node.js 20 or newer, which includes npm".to_owned())
+            .ok_or_else(|| NPM_MISSING.to_owned())
     }
 
-    /// The exact version that `spec` (`package@version` or `package@tag`) stands for.
+    /// The release that `spec` (`package@version` or `package@tag`) stands for. `program` is the name of its program.
     ///
     /// Left to itself, npm may install an older version than a tag names, and it retries for minutes if there is no
     /// network.
-    pub(super) async fn resolve(&self, spec: &str) -> Result<String, NpmError> {
+    pub(super) async fn resolve(&self, spec: &str, program: &str) -> Result<Release, NpmError> {
         let fetch_timeout = format!("--fetch-timeout={}", RESOLVE_TIMEOUT.as_millis());
-        let args = ["view", spec, "version", "--json", "--fetch-retries=0", &fetch_timeout];
+        let args = ["view", spec, "version", "bin", "engines", "--json", "--fetch-retries=0", &fetch_timeout];
         let stdout = self.run(&args, &std::env::temp_dir(), spec, RESOLVE_TIMEOUT, || ()).await?;
-        parse_version(&stdout).ok_or_else(|| NpmError::NoSuchVersion(format!("the npm registry has no {spec}")))
+        parse_release(&stdout, program)
+            .ok_or_else(|| NpmError::NoSuchVersion(format!("the npm registry has no {spec}")))
     }
 
     /// Installs a package into a folder, and calls `progress` at intervals with the number of bytes in the folder.
@@ -161,18 +161,39 @@ impl<'a> Npm<'a> {
     }
 }
 
-/// Parses the output of `npm view SPEC version --json`: a string, or since npm 12 a list with one string. It is empty if
-/// no version matches.
-fn parse_version(stdout: &str) -> Option<String> {
+/// Parses the output of `npm view SPEC version bin engines --json`: an object, or since npm 12 a list with one object. If
+/// the package declares only its version, it is a string instead of an object. It is empty if no version matches.
+fn parse_release(stdout: &str, program: &str) -> Option<Release> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Printed {
+        One(Fields),
+        List([Fields; 1]),
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Fields {
         Version(String),
-        List([String; 1]),
+        All {
+            version: String,
+            #[serde(default)]
+            bin: BTreeMap<String, String>,
+            #[serde(default)]
+            engines: BTreeMap<String, String>,
+        },
     }
-    match serde_json::from_str(stdout).ok()? {
-        Printed::Version(version) | Printed::List([version]) => Some(version),
-    }
+    let (Printed::One(fields) | Printed::List([fields])) = serde_json::from_str(stdout).ok()?;
+    Some(match fields {
+        Fields::Version(version) => Release { version, node: None, program_is_script: false },
+        Fields::All { version, bin, mut engines } => {
+            let is_script = |path: &String| {
+                let extension = Path::new(path).extension().and_then(OsStr::to_str);
+                extension.is_some_and(|extension| ["js", "cjs", "mjs"].contains(&extension))
+            };
+            let program_is_script = bin.get(program).is_some_and(is_script);
+            Release { version, node: engines.remove("node"), program_is_script }
+        }
+    })
 }
 
 fn explain_timeout(spec: &str, timeout: Duration) -> String {
@@ -187,23 +208,11 @@ fn explain_timeout(spec: &str, timeout: Duration) -> String {
 
 /// Turns npm's standard error into an error message with a remedy.
 fn explain_failure(stderr: &str, spec: &str) -> NpmError {
-    let lines = || stderr.lines().filter_map(|line| line.strip_prefix("npm error ")).map(str::trim);
-    let code = lines().find_map(|line| line.strip_prefix("code ")).unwrap_or_default();
-    if UNREACHABLE_CODES.contains(&code) {
-        return NpmError::Other(format!(
-            "npm cannot reach its registry ({code}): check the network and npm's proxy settings"
-        ));
+    match NpmFailure::parse(stderr) {
+        NpmFailure::NotFound(_) => NpmError::NoSuchVersion(format!("the npm registry has no {spec}")),
+        failure @ NpmFailure::Unreachable(_) => NpmError::Other(failure.to_string()),
+        failure => NpmError::Other(format!("npm cannot install {spec}: {failure}")),
     }
-    if ["E404", "ETARGET", "ENOVERSIONS"].contains(&code) {
-        return NpmError::NoSuchVersion(format!("the npm registry has no {spec}"));
-    }
-    if code == "ENOSPC" {
-        return NpmError::Other(format!("npm cannot install {spec}: the disk is full; free some space"));
-    }
-    let details = ["code ", "errno ", "syscall ", "path ", "A complete log"];
-    let sentence = lines().find(|line| !line.is_empty() && !details.iter().any(|prefix| line.starts_with(prefix)));
-    let last = stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
-    NpmError::Other(format!("npm cannot install {spec}: {}", sentence.or(last).unwrap_or("it printed no reason")))
 }
 
 /// Number of bytes in a folder. Files come and go while npm works; those that cannot be read count as empty.
@@ -233,12 +242,19 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_read_as_every_npm_prints_it() {
-        for stdout in ["\"1.2.3\"\n", "[\n  \"1.2.3\"\n]\n"] {
-            assert_eq!(parse_version(stdout).as_deref(), Some("1.2.3"), "{stdout}");
+    fn a_release_is_read_as_every_npm_prints_it() {
+        let release = |node: Option<&str>, program_is_script| {
+            let node = node.map(str::to_owned);
+            Some(Release { version: "1.2.3".to_owned(), node, program_is_script })
+        };
+        for stdout in ["\"1.2.3\"\n", "[\n  \"1.2.3\"\n]\n", r#"{"version": "1.2.3", "bin": {"a": "bin/a.exe"}}"#] {
+            assert_eq!(parse_release(stdout, "a"), release(None, false), "{stdout}");
         }
+        let script = r#"{"version": "1.2.3", "engines": {"node": ">=22"}, "bin": {"a": "dist/a.js", "b": "b.exe"}}"#;
+        assert_eq!(parse_release(script, "a"), release(Some(">=22"), true));
+        assert_eq!(parse_release(&format!("[{script}]"), "b"), release(Some(">=22"), false));
         for stdout in ["", "[]", "{}", "[\"1.2.3\", \"1.2.4\"]"] {
-            assert_eq!(parse_version(stdout), None, "{stdout}");
+            assert_eq!(parse_release(stdout, "a"), None, "{stdout}");
         }
     }
 
@@ -251,7 +267,7 @@ mod tests {
     #[test]
     fn any_other_failure_quotes_npm() {
         let stderr = "npm error code EACCES\nnpm error syscall mkdir\nnpm error permission denied\n";
-        assert_eq!(explain(stderr, "a@1"), "npm cannot install a@1: permission denied");
+        assert_eq!(explain(stderr, "a@1"), "npm cannot install a@1: EACCES, permission denied");
         assert_eq!(explain("", "a@1"), "npm cannot install a@1: it printed no reason");
     }
 }

@@ -1,5 +1,7 @@
 //! The folder of an installation in progress.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 /// A folder for an installation in progress. It is removed when dropped, unless it was
@@ -11,7 +13,9 @@ impl StagingFolder {
         let folder = parent.join(format!(".fresh-{}", std::process::id()));
         // A process that died may have left one.
         let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
+        // The first installation also creates the data directory, in which sessions are private.
+        let created = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+        created.map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
         Ok(Self(folder))
     }
 

@@ -1,4 +1,4 @@
-//! The versions of an agent, and the command that installs one.
+//! The versions of an agent.
 
 use std::cmp::Ordering;
 
@@ -10,14 +10,6 @@ use crate::agents::VersionFit;
 /// The version that the types of an agent were generated for.
 pub(super) fn pinned_version(agent: Agent) -> Option<String> {
     interlingua_agent_schemas::find(agent.id()).map(|schemas| schemas.agent_version.to_owned())
-}
-
-/// The command that installs an agent.
-pub(super) fn install_command(agent: &str, version: Option<&str>) -> String {
-    match version {
-        Some(version) => format!("interlingua agents install {agent}@{version}"),
-        None => format!("interlingua agents install {agent}"),
-    }
 }
 
 /// Compares a version to the one that our types were generated for.

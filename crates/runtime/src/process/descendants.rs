@@ -2,6 +2,8 @@
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use super::process_status::ProcessStatus;
+
 /// Sends a signal to all descendants of this process. `agent` is the leader of a process group.
 ///
 /// Orphans become children of this process, because it is a subreaper, so no descendant escapes by losing its parent.
@@ -23,7 +25,9 @@ fn list_descendants(root: Pid) -> Vec<Pid> {
         .into_iter()
         .flatten()
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter_map(|pid: i32| Some((Pid::from_raw(pid)?, read_parent(pid)?)))
+        .filter_map(|pid: u32| {
+            Some((Pid::from_raw(pid.cast_signed())?, ProcessStatus::read(pid)?.parent.cast_signed()))
+        })
         .collect();
     let mut found = vec![root];
     let mut visited = 0;
@@ -39,15 +43,6 @@ fn list_descendants(root: Pid) -> Vec<Pid> {
     }
     found.remove(0);
     found
-}
-
-/// Reads the parent's id of a process. It comes after the process name, which is in parentheses and may contain any
-/// character.
-fn read_parent(pid: i32) -> Option<i32> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
-    let rest = std::str::from_utf8(&stat[after_name..]).ok()?;
-    rest.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(all(test, target_os = "linux"))]

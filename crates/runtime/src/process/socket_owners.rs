@@ -12,6 +12,7 @@ use std::{fs, io};
 use rustix::fs::{CWD, Mode, OFlags, RawDir, openat, readlinkat_raw};
 
 use super::agent_processes::is_supervisor;
+use super::process_status::ProcessStatus;
 
 /// Number of processes that are searched first.
 const MAX_RECENT: usize = 16;
@@ -95,7 +96,7 @@ impl Search {
         if open.is_empty() {
             return false;
         }
-        let owner = find_owner(pid);
+        let owner = find_process_owner(pid);
         for inode in open {
             self.wanted.remove(&inode);
             self.found.insert(inode, owner);
@@ -104,8 +105,10 @@ impl Search {
     }
 }
 
-/// Whether a process descends from one of our supervisors. One whose ancestors cannot be read counts as an agent.
-fn find_owner(pid: u32) -> SocketOwner {
+/// Whether a process descends from one of our supervisors. One that is gone, or whose ancestors cannot be read, counts as
+/// an agent.
+#[must_use]
+pub fn find_process_owner(pid: u32) -> SocketOwner {
     for _ in 0..MAX_ANCESTRY_ATTEMPTS {
         if let Some(owner) = walk_ancestors(pid) {
             return owner;
@@ -118,14 +121,14 @@ fn find_owner(pid: u32) -> SocketOwner {
 fn walk_ancestors(pid: u32) -> Option<SocketOwner> {
     let (mut pid, mut child_started) = (pid, u64::MAX);
     loop {
-        if is_supervisor(pid) {
-            return Some(SocketOwner::Agent);
-        }
         // 0 is the parent of the first process, and of one whose parent is outside of our container.
         if pid <= 1 || pid == std::process::id() {
             return Some(SocketOwner::Other);
         }
-        let status = read_status(pid)?;
+        let status = ProcessStatus::read(pid)?;
+        if is_supervisor(pid, status.started) {
+            return Some(SocketOwner::Agent);
+        }
         // A parent that is younger than its child took over the pid of another process.
         if status.started > child_started {
             return None;
@@ -134,27 +137,19 @@ fn walk_ancestors(pid: u32) -> Option<SocketOwner> {
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
-struct ProcessStatus {
-    parent: u32,
-    /// Time of the start, in clock ticks since the machine started.
-    started: u64,
+/// Whether a process of an agent runs as this user: a program that changes its user when it starts, such as `sudo`. Its
+/// sockets belong to the other user.
+#[must_use]
+pub fn agents_run_as(user: u32) -> bool {
+    processes_newest_first().into_iter().any(|pid| has_user(pid, user) && find_process_owner(pid) == SocketOwner::Agent)
 }
 
-fn read_status(pid: u32) -> Option<ProcessStatus> {
-    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    parse_status(&text)
-}
-
-/// Parses `/proc/PID/stat`. The name of the program comes second, in parentheses, and may contain any characters.
-fn parse_status(text: &[u8]) -> Option<ProcessStatus> {
-    let name_end = text.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(&text[name_end + 1..]).ok()?;
-    let mut fields = rest.split_ascii_whitespace();
-    // Fields 4 and 22 of the line; the first of `rest` is field 3.
-    let parent = fields.nth(1)?.parse().ok()?;
-    let started = fields.nth(17)?.parse().ok()?;
-    Some(ProcessStatus { parent, started })
+/// Whether a user is one of those of a process: real, effective, saved, and for files.
+fn has_user(pid: u32, user: u32) -> bool {
+    let status = fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:"));
+    let users = line.and_then(|users| std::str::from_utf8(users).ok()).unwrap_or_default();
+    users.split_ascii_whitespace().any(|found| found.parse() == Ok(user))
 }
 
 /// All processes, those with the highest pids first.
@@ -235,6 +230,21 @@ mod tests {
     }
 
     #[test]
+    fn the_users_of_agents_are_found() {
+        let user = rustix::process::geteuid().as_raw();
+        let (_ours, theirs) = UnixStream::pair().unwrap();
+        let (mut shell, child) = start_shell(theirs, "sleep 60 & echo $!; wait");
+        let registered = RunningSupervisor::register(shell.id());
+        assert!(has_user(child, user) && !has_user(child, user + 1));
+        assert!(agents_run_as(user));
+        assert!(!agents_run_as(u32::MAX - 1), "no process has this user");
+        let child = rustix::process::Pid::from_raw(child.cast_signed()).unwrap();
+        rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
+        shell.wait().unwrap();
+        drop(registered);
+    }
+
+    #[test]
     fn a_process_without_a_supervisor_is_another_client() {
         let (_ours, theirs) = UnixStream::pair().unwrap();
         let their_inode = inode(&theirs);
@@ -242,14 +252,5 @@ mod tests {
         assert_eq!(SocketOwners::default().find(&[their_inode]), HashMap::from([(their_inode, SocketOwner::Other)]));
         shell.kill().unwrap();
         shell.wait().unwrap();
-    }
-
-    #[test]
-    fn a_status_is_parsed_whatever_the_name_of_the_program() {
-        let text = b"7 (a) R 1 (b\xff) S 42 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 123456 1 2";
-        assert_eq!(parse_status(text), Some(ProcessStatus { parent: 42, started: 123_456 }));
-        assert_eq!(parse_status(b"7 (a) S"), None);
-        let own = read_status(std::process::id()).unwrap();
-        assert_eq!(own.parent, std::os::unix::process::parent_id());
     }
 }

@@ -39,10 +39,15 @@ impl SessionActor {
         let changed = (busy != self.stored_busy).then_some(busy);
         let message_bytes = self.current_message.as_ref().map_or(0, |current| current.message.text.len());
         let bytes = self.pending.bytes + message_bytes;
-        if let Some((append, until_durable)) = run_cpu_bound(bytes, || self.pending.take(changed)) {
+        // The store encodes and compresses the events before it queues the append.
+        let started = run_cpu_bound(bytes, || {
+            let (append, until_durable) = self.pending.take(changed)?;
+            let write = self.runtime.shared.store.append(self.session.key, append.lease(&self.lease));
+            Some(InFlightAppend { write, until_durable })
+        });
+        if started.is_some() {
             self.stored_busy = busy;
-            let write = self.runtime.shared.store.append(self.session.key, append);
-            self.in_flight = Some(InFlightAppend { write, until_durable });
+            self.in_flight = started;
         }
     }
 

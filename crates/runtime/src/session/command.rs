@@ -1,6 +1,7 @@
 //! Commands to a session actor.
 
 use interlingua_store::{MessageId, NewMessage, SessionChanges};
+use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use crate::driver::PermissionReply;
@@ -18,6 +19,8 @@ pub(crate) enum SessionCommand {
     /// Queue a message.
     Message {
         message: NewMessage,
+        /// The client's trace.
+        trace_parent: Option<String>,
         /// Replied to when the message is durable.
         reply_to: ReplySender,
         /// Gets the sequence number before the first event of the message's turn.
@@ -48,12 +51,15 @@ pub(crate) enum SessionCommand {
     Interrupt(ReplySender),
     /// End the session.
     Terminate(ReplySender),
+    /// Give the session up as soon as it is idle, because another server has newer secrets for it.
+    HandOver(ReplySender),
     /// Stop the agent because the server shuts down.
     Shutdown(ReplySender),
 }
 
 /// A client's reply to a question.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum QuestionReply {
     /// The chosen options, or free text.
     Answered(Vec<String>),
@@ -74,6 +80,7 @@ impl SessionCommand {
             | Self::Question { reply_to, .. }
             | Self::Interrupt(reply_to)
             | Self::Terminate(reply_to)
+            | Self::HandOver(reply_to)
             | Self::Shutdown(reply_to) => reply_to,
         };
         // The caller may have gone away.
@@ -84,7 +91,7 @@ impl SessionCommand {
     /// refused.
     pub(crate) fn reply_for_ended_session(self, error: RuntimeError) {
         match self {
-            Self::Wake(reply_to) | Self::Terminate(reply_to) | Self::Shutdown(reply_to) => {
+            Self::Wake(reply_to) | Self::Terminate(reply_to) | Self::HandOver(reply_to) | Self::Shutdown(reply_to) => {
                 let _ = reply_to.send(Ok(()));
             }
             command => command.refuse(error),

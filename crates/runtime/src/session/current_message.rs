@@ -12,6 +12,8 @@ pub(super) struct CurrentMessage {
     /// Id of the message for clients.
     pub(super) public_id: String,
     pub(super) message: Message,
+    /// The client's trace.
+    pub(super) trace_parent: Option<String>,
     /// The callers that wait for the message's turn.
     pub(super) turn_waiters: Vec<oneshot::Sender<u64>>,
     /// The sequence number before the turn that started since the message was sent.
@@ -36,6 +38,7 @@ impl CurrentMessage {
             id: queued.id,
             public_id: queued.public_id,
             message: queued.message,
+            trace_parent: None,
             turn_waiters,
             turn_starts_after: None,
             is_in_stream: false,
@@ -43,6 +46,11 @@ impl CurrentMessage {
             is_retried: false,
             room,
         }
+    }
+
+    pub(super) fn trace_parent(mut self, trace_parent: Option<String>) -> Self {
+        self.trace_parent = trace_parent;
+        self
     }
 
     /// Releases the text, if the driver has acted on it: the stream has the message. Returns the room for a large

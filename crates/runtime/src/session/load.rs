@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use interlingua_convert::{Conversion, ConversionOptions, Failure};
 use interlingua_schema::{ErrorCode, EventData, NativeMetadata, NativeSessionId, SessionMetadata};
-use interlingua_store::{Session, StoreError};
+use interlingua_store::{Lease, Session, StoreError};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -23,9 +23,9 @@ use crate::secrets::Secrets;
 
 impl SessionActor {
     /// Loads a session and brings its stream into order: a new session is started, and what was left open is closed.
-    pub(super) async fn load(runtime: &Runtime, requested: Session) -> Result<Self, RuntimeError> {
+    pub(super) async fn load(runtime: &Runtime, requested: Session, lease: &Lease) -> Result<Self, RuntimeError> {
         let failure = Failure::new(ErrorCode::AgentError, "the server stopped before the turn was over");
-        let mut actor = Self::prepare(runtime, requested, &failure).await?;
+        let mut actor = Self::prepare(runtime, requested, lease, &failure).await?;
         actor.commit().await?;
         Ok(actor)
     }
@@ -35,10 +35,11 @@ impl SessionActor {
     pub(super) async fn load_after_full_storage(
         runtime: &Runtime,
         requested: Session,
+        lease: &Lease,
         reason: &StoreError,
     ) -> Result<Self, RuntimeError> {
         let failure = Failure::new(ErrorCode::Limit, format!("the agent was stopped: {reason}"));
-        let mut actor = Self::prepare(runtime, requested, &failure).await?;
+        let mut actor = Self::prepare(runtime, requested, lease, &failure).await?;
         if !actor.pending.events.iter().any(|event| matches!(event.data, EventData::Error(_))) {
             actor.push_host_drafts(|session| session.failed(failure));
         }
@@ -47,7 +48,12 @@ impl SessionActor {
     }
 
     /// Loads a session. What was left open is closed for this reason; nothing is written yet.
-    async fn prepare(runtime: &Runtime, requested: Session, failure: &Failure) -> Result<Self, RuntimeError> {
+    async fn prepare(
+        runtime: &Runtime,
+        requested: Session,
+        lease: &Lease,
+        failure: &Failure,
+    ) -> Result<Self, RuntimeError> {
         let store = &runtime.shared.store;
         // The caller's copy of the session may be outdated.
         let session = store
@@ -81,6 +87,8 @@ impl SessionActor {
             stored_busy: session.busy,
             config: StoredConfig::decode(&session),
             session,
+            lease: lease.clone(),
+            is_handing_over: false,
             secrets: Secrets::default(),
             needs_secrets: false,
             conversion,
@@ -93,6 +101,7 @@ impl SessionActor {
             current_message: None,
             queue: QueueHint { may_have_messages: true, may_have_large_messages: true },
             turn_waiters: HashMap::new(),
+            trace_parents: HashMap::new(),
             replies: Replies::default(),
             request_deadlines: RequestDeadlines::default(),
             interrupt: None,

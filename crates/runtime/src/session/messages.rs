@@ -5,8 +5,8 @@ use interlingua_store::{Enqueued, MessageId, MessageState, NewMessage, QueuedMes
 use tokio::sync::oneshot;
 
 use super::command::ReplySender;
-use super::{SessionActor, reply};
-use crate::cpu_bound::LARGE_TEXT_BYTES;
+use super::{SessionActor, ignore_unavailable, reply};
+use crate::cpu_bound::{LARGE_TEXT_BYTES, run_cpu_bound};
 use crate::driver_output::now;
 use crate::error::RuntimeError;
 
@@ -16,18 +16,26 @@ impl SessionActor {
     pub(super) async fn queue_message(
         &mut self,
         message: NewMessage,
+        trace_parent: Option<String>,
         reply_to: ReplySender,
         turn_start: oneshot::Sender<u64>,
     ) -> Result<(), RuntimeError> {
         // A message with nothing before it in the queue need not be read back from the store. A large one is, when there
         // is room for it.
         let is_large = message.message.text.len() >= LARGE_TEXT_BYTES;
-        let is_next = !self.is_busy() && !self.queue.may_have_messages && !self.needs_secrets && !is_large;
+        let is_next = !self.is_busy() && !self.queue.may_have_messages && self.may_start_turns() && !is_large;
         let copy: Option<Message> = is_next.then(|| message.message.clone());
         let (public_id, fingerprint) = (message.public_id.clone(), message.fingerprint.clone());
-        match self.runtime.shared.store.enqueue(self.session.key, message).await {
+        // The store encodes the attachments before it queues the write.
+        let attachment_bytes = message.message.attachments.iter().map(|attachment| attachment.path.len()).sum();
+        let store = &self.runtime.shared.store;
+        let queued = run_cpu_bound(attachment_bytes, || store.enqueue(self.session.key, message));
+        match queued.await {
             Ok(Enqueued::New(id)) => {
                 reply(reply_to, Ok(()));
+                if let Some(trace_parent) = trace_parent {
+                    self.trace_parents.insert(id, trace_parent);
+                }
                 if let Some(message) = copy {
                     let queued = QueuedMessage::new(id, public_id, message, now());
                     return self.take_message(queued, vec![turn_start], None).await;
@@ -39,7 +47,7 @@ impl SessionActor {
             Ok(Enqueued::Existing(existing)) if existing.fingerprint == fingerprint => {
                 let attached = self.attach_to_turn(&public_id, turn_start).await;
                 reply(reply_to, attached.clone());
-                return attached;
+                return ignore_unavailable(attached);
             }
             Ok(Enqueued::Existing(_)) => {
                 let conflict = RuntimeError::message_id_taken(self.session.id.clone(), public_id);
@@ -85,6 +93,7 @@ impl SessionActor {
         }
         // Dropping the senders tells waiters that the turn will not start.
         self.turn_waiters.remove(&id);
+        self.trace_parents.remove(&id);
         Ok(())
     }
 

@@ -1,10 +1,12 @@
 //! Turns: from a queued message to the end of the agent's work on it.
 
+use std::time::Duration;
+
 use interlingua_convert::{Failure, Input, SessionDrafts, StreamEnd, TurnEnd};
 use interlingua_schema::{ErrorCode, EventData, ItemKind, Role, TurnStatus};
-use interlingua_store::QueuedMessage;
+use interlingua_store::{AgentPlace, QueuedMessage, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::connection::{Connection, ServeResult};
 use super::current_message::CurrentMessage;
@@ -15,11 +17,24 @@ use crate::driver::{DriverCommand, ServeError, ServeOutcome, SessionSpec};
 use crate::driver_output::{DriverOutput, TimedOutput, now};
 use crate::error::RuntimeError;
 
+/// The variable in which a process gets the trace that it is part of.
+const TRACE_VARIABLE: &str = "TRACEPARENT";
+/// Delay before the queue is read again, when the database could not be read.
+const UNAVAILABLE_DELAY: Duration = Duration::from_millis(500);
+
 impl SessionActor {
     /// Takes the first message from the queue and sends it to the agent.
     pub(super) async fn take_next_message(&mut self) -> Result<(), RuntimeError> {
         let room = if self.queue.may_have_large_messages { self.runtime.wait_for_large_message().await } else { None };
-        let Some(queued) = self.runtime.shared.store.next_message(self.session.key).await? else {
+        let next = match self.runtime.shared.store.next_message(self.session.key).await {
+            Err(StoreError::Unavailable(_)) => {
+                // The next round of the main loop tries again.
+                sleep(UNAVAILABLE_DELAY).await;
+                return Ok(());
+            }
+            next => next?,
+        };
+        let Some(queued) = next else {
             self.queue.may_have_messages = false;
             self.queue.may_have_large_messages = false;
             return Ok(());
@@ -39,20 +54,32 @@ impl SessionActor {
         if self.connection.as_ref().is_some_and(|connection| connection.is_outdated) {
             self.stop_idle_agent().await?;
         }
-        self.current_message = Some(CurrentMessage::new(queued, turn_waiters, room));
+        self.runtime.shared.metrics.observe_wait(now().as_millis() - queued.created_at.as_millis());
+        let trace_parent = self.trace_parents.remove(&queued.id);
+        let queued = self.runtime.fetch_attachments(self.session.key, queued).await;
+        self.current_message = Some(CurrentMessage::new(queued, turn_waiters, room).trace_parent(trace_parent));
         self.send_current_message();
         self.commit().await
     }
 
     /// Sends the current message to the driver. Starts the driver if it does not run.
     fn send_current_message(&mut self) {
-        let Some(message) = self.current_message.as_ref().map(|current| current.message.clone()) else { return };
+        if let AgentPlace::Nowhere(reason) = self.lease.place() {
+            let failure = Failure::new(ErrorCode::AgentError, reason.clone());
+            return self.close_turn(Some(failure));
+        }
+        let Some(current) = &self.current_message else { return };
+        let (message, trace_parent) = (current.message.clone(), current.trace_parent.clone());
+        let (session, agent) = (&self.session.id, self.driver.id());
         if self.connection.is_none() {
-            let spec = SessionSpec::from_stored(&self.session, &self.config, &self.secrets);
+            let mut spec = SessionSpec::from_stored(&self.session, &self.config, &self.secrets);
+            if let Some(trace_parent) = trace_parent.as_deref().filter(|_| !self.driver.shares_process()) {
+                spec.env = spec.env.with_default(TRACE_VARIABLE, trace_parent);
+            }
+            self.runtime.shared.metrics.observe_start(agent, self.session.key);
             self.connection = Some(Connection::open(self.driver.clone(), spec));
         }
-        let (session, agent) = (&self.session.id, self.driver.id());
-        tracing::debug!(%session, agent, "passing a message to the driver");
+        tracing::debug!(%session, agent, trace_parent, "passing a message to the driver");
         // If the driver does not receive commands any more, its result arrives next.
         self.send_command(DriverCommand::SendMessage(message));
     }
@@ -106,6 +133,9 @@ impl SessionActor {
     /// Handles the end of [`Driver::serve`](crate::driver::Driver::serve).
     pub(super) fn finish_serve(&mut self, result: ServeResult) {
         tracing::debug!(session = %self.session.id, agent = self.driver.id(), ?result, "driver stopped");
+        if self.is_busy() {
+            self.runtime.shared.metrics.observe_death(self.session.key);
+        }
         match result {
             Err(ServeError::SessionLost(reason)) => {
                 self.add_message_to_stream();
@@ -200,7 +230,7 @@ impl SessionActor {
 
     /// Updates the state of the session from its new events.
     pub(super) fn observe_events(&mut self) {
-        let request_timeout = self.config.request_timeout().or(self.runtime.shared.options.request_timeout);
+        let request_timeout = self.config.request_timeout().or_else(|| self.runtime.request_timeout());
         let pending = &mut self.pending;
         for event in &mut pending.events[pending.observed..] {
             if let (EventData::TurnStarted(started), Some(current)) = (&mut event.data, &self.current_message)
@@ -228,6 +258,7 @@ impl SessionActor {
                     }
                 }
                 EventData::TurnEnded(ended) => {
+                    self.runtime.shared.metrics.observe_turn(self.driver.id(), ended);
                     let (session, turn, status) = (&self.session.id, &ended.turn_id, &ended.status);
                     tracing::debug!(%session, turn, %status, sequence = event.sequence, "turn ended");
                     self.phase = Phase::Idle;

@@ -7,7 +7,7 @@ use interlingua_protocol::acp::{ModeChange, OpenedSession, http_server, stdio_se
 use crate::agents::Mode;
 use crate::driver::SessionSpec;
 use crate::error::Refusal;
-use crate::mcp::McpServer;
+use crate::mcp::{McpServer, SupportedOptions};
 use crate::permission_mode::PermissionMode;
 
 /// The mode of a session that was created without one.
@@ -23,6 +23,7 @@ pub(super) fn check(profile: &AcpProfile, spec: &SessionSpec) -> Result<(), Refu
             PermissionMode::ALL.iter().filter(|mode| is_supported(mode)).map(|mode| mode.name()).collect();
         return Err(Refusal::mode("permissionMode", spec.permission_mode.name(), &known));
     }
+    spec.mcp.check_options("an ACP agent", SupportedOptions::default())?;
     if let Some(mode) = spec.agent_mode.as_deref().filter(|mode| !matches!(*mode, BUILD))
         && spec.permission_mode != PermissionMode::Default
     {
@@ -95,8 +96,8 @@ pub(super) fn mcp_servers(
     let mut servers = Vec::new();
     for (name, server) in spec.mcp.iter() {
         servers.push(match server {
-            McpServer::Local { command, args, env } => stdio_server(name, command, args, env.iter()),
-            McpServer::Remote { url, sse, headers } => {
+            McpServer::Local { command, args, env, .. } => stdio_server(name, command, args, env.iter()),
+            McpServer::Remote { url, sse, headers, .. } => {
                 let supported = transports.and_then(|transports| if *sse { transports.sse } else { transports.http });
                 if supported != Some(true) {
                     let transport = if *sse { "SSE" } else { "HTTP" };

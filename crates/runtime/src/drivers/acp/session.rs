@@ -98,26 +98,22 @@ impl Session {
                     };
                     self.execute(command).await;
                 }
-                events = self.connection.receive() => {
-                    for event in events {
-                        match event {
-                            Event::Exited => return Ok(ServeOutcome::Stopped),
-                            Event::Answer { id, line } => {
-                                if let Some(lost) = self.observe_answer(id, &line) {
-                                    self.connection.shutdown().await;
-                                    return Err(lost);
-                                }
-                            }
+                event = self.connection.receive() => match event {
+                    Event::Exited => return Ok(ServeOutcome::Stopped),
+                    Event::Answer { id, line } => {
+                        if let Some(end) = self.observe_answer(id, &line) {
+                            self.connection.shutdown().await;
+                            return end;
                         }
                     }
-                }
+                },
             }
         }
     }
 
     /// Initializes the agent, opens the session, and chooses its mode and model.
     async fn open(&mut self, commands: &mut CommandReceiver) -> Result<(), OpenError> {
-        let id = self.connection.initialize().await;
+        let id = self.connection.initialize(self.profile);
         let line = self.answer_to(id, commands).await?;
         let initialized = decode_answer::<InitializeRequest>(&line)
             .map_err(|error| ServeError::Unavailable(format!("{} refuses to start: {error}", self.name())))?;
@@ -132,7 +128,7 @@ impl Session {
         let changes = options::changes(self.profile, &self.spec, &opened).map_err(ServeError::Unavailable)?;
         for change in changes {
             let id = self.connection.next_id();
-            self.connection.send(change.clone().into_line(id, &opened.id)).await;
+            self.connection.send(change.clone().into_line(id, &opened.id));
             let line = self.answer_to(id, commands).await?;
             // All of these are answered with an object.
             if let Err(error) = decode_answer::<InitializeRequest>(&line) {
@@ -198,7 +194,7 @@ impl Session {
     ) -> Result<String, OpenError> {
         let id = self.connection.next_id();
         let (line, reported) = lines(id);
-        self.connection.send_as(&line, reported).await;
+        self.connection.send_as(&line, reported);
         self.answer_to(id, commands).await
     }
 
@@ -216,12 +212,10 @@ impl Session {
                         };
                         self.defer(command).await;
                     }
-                    events = self.connection.receive() => for event in events {
-                        match event {
-                            Event::Answer { id: answered, line } if answered == id => return Ok(line),
-                            Event::Answer { .. } => {}
-                            Event::Exited => return Err(OpenError::Ended),
-                        }
+                    event = self.connection.receive() => match event {
+                        Event::Answer { id: answered, line } if answered == id => return Ok(line),
+                        Event::Answer { .. } => {}
+                        Event::Exited => return Err(OpenError::Ended),
                     },
                 }
             }
@@ -255,13 +249,13 @@ impl Session {
                     PermissionReply::Always => Choice::Always,
                     PermissionReply::Reject => Choice::Reject,
                 };
-                self.reply(key.as_str(), &Reply::Permission(choice)).await;
+                self.reply(key.as_str(), &Reply::Permission(choice));
             }
             DriverCommand::AnswerQuestions { key, answers } => {
-                self.reply(key.as_str(), &Reply::Answers(&answers)).await;
+                self.reply(key.as_str(), &Reply::Answers(&answers));
             }
-            DriverCommand::RejectQuestions { key } => self.reply(key.as_str(), &Reply::Decline).await,
-            DriverCommand::Interrupt => self.interrupt().await,
+            DriverCommand::RejectQuestions { key } => self.reply(key.as_str(), &Reply::Decline),
+            DriverCommand::Interrupt => self.interrupt(),
         }
     }
 
@@ -272,7 +266,7 @@ impl Session {
                 let id = self.connection.next_id();
                 self.prompts.push(id);
                 let request = new!(PromptRequest { prompt: prompt, session_id: self.id.as_str() });
-                self.connection.send(acp::request_line(id, request)).await;
+                self.connection.send(acp::request_line(id, request));
             }
             Err(reason) => {
                 let failure = Failure::new(ErrorCode::InvalidRequest, reason);
@@ -282,32 +276,34 @@ impl Session {
     }
 
     /// Answers a request of the agent, if it is still pending.
-    async fn reply(&mut self, key: &str, reply: &Reply<'_>) {
+    fn reply(&mut self, key: &str, reply: &Reply<'_>) {
         if let Some(line) = self.connection.pending.reply(key, reply) {
-            self.connection.send(line).await;
+            self.connection.send(line);
         }
     }
 
     /// Cancels the running turn. The protocol requires that pending permission requests are answered, too.
-    async fn interrupt(&mut self) {
+    fn interrupt(&mut self) {
         if self.prompts.is_empty() {
             return;
         }
-        self.connection.send(acp::cancel(&self.id)).await;
+        self.connection.send(acp::cancel(&self.id));
         for line in self.connection.pending.cancel_all() {
-            self.connection.send(line).await;
+            self.connection.send(line);
         }
     }
 
-    /// Notes that a prompt is answered. Returns the error of a session that the agent does not know any more.
-    fn observe_answer(&mut self, id: u64, line: &str) -> Option<ServeError> {
+    /// Notes that a prompt is answered. Returns how serving ends, if the agent does not know the session any more, or needs
+    /// a login: the next message starts another process, which finds it.
+    fn observe_answer(&mut self, id: u64, line: &str) -> Option<Result<ServeOutcome, ServeError>> {
         let waiting = self.prompts.len();
         self.prompts.retain(|prompt| *prompt != id);
         if self.prompts.len() == waiting {
             return None;
         }
         match decode_answer::<PromptRequest>(line) {
-            Err(error) if error.code == RESOURCE_NOT_FOUND => Some(self.lost(&self.id, &error)),
+            Err(error) if error.code == RESOURCE_NOT_FOUND => Some(Err(self.lost(&self.id, &error))),
+            Err(error) if error.requires_login() => Some(Ok(ServeOutcome::Stopped)),
             _ => None,
         }
     }

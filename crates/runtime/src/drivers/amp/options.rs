@@ -6,6 +6,7 @@ use super::supported_flags::SupportedFlags;
 use crate::agents::Mode;
 use crate::driver::SessionSpec;
 use crate::error::Refusal;
+use crate::mcp::SupportedOptions;
 use crate::permission_mode::PermissionMode;
 
 /// The mode of a session that was created without one.
@@ -34,6 +35,7 @@ pub(super) fn check(spec: &SessionSpec) -> Result<(), Refusal> {
         let known = [PermissionMode::Default.name(), PermissionMode::Bypass.name()];
         return Err(Refusal::mode("permissionMode", spec.permission_mode.name(), &known));
     }
+    spec.mcp.check_options("Amp", SupportedOptions::default())?;
     if let Some(model) = &spec.model {
         let detail = format!(
             "Amp has no option for the model `{model}`: the mode decides it (`agentMode` {})",

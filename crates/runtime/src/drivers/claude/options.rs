@@ -13,7 +13,7 @@ use crate::agents::Mode;
 use crate::driver::SessionSpec;
 use crate::drivers::refuse_unsupported;
 use crate::error::Refusal;
-use crate::mcp::McpServer;
+use crate::mcp::{McpServer, SupportedOptions};
 use crate::permission_mode::PermissionMode;
 
 /// The efforts of a model.
@@ -51,6 +51,7 @@ pub(super) fn check(spec: &SessionSpec, version: Option<&Version>) -> Result<(),
     if let Some(variant) = &spec.variant {
         check_effort(variant, version)?;
     }
+    spec.mcp.check_options("Claude Code", SupportedOptions { timeout: true, ..SupportedOptions::default() })?;
     match spec.model.as_deref() {
         Some(model) if model.trim().is_empty() || model.starts_with('-') => {
             Err(Refusal::field("model", format!("expected the name of a model, found {model:?}")))
@@ -112,7 +113,9 @@ fn mcp_servers(servers: &crate::mcp::McpServers) -> (McpServers, Vec<(OsString, 
     let mut configured = McpServers::default();
     for (name, server) in servers.iter() {
         let hidden = server.secrets().iter().map(|(name, value)| (name.to_owned(), hide(value))).collect();
-        let config = McpServerConfigForProcessTransport::new();
+        let timeout = server.options().timeout.and_then(|timeout| u64::try_from(timeout.as_millis()).ok());
+        let timeout = timeout.map(serde_json::Number::from);
+        let config = McpServerConfigForProcessTransport { timeout, ..McpServerConfigForProcessTransport::new() };
         let config = match server {
             McpServer::Local { command, args, .. } => McpServerConfigForProcessTransport {
                 command: Some(command.clone()),

@@ -12,7 +12,7 @@ use crate::attachments::{self, PromptAttachment};
 use crate::driver::SessionSpec;
 use crate::drivers::refuse_unsupported;
 use crate::error::Refusal;
-use crate::mcp::McpServer;
+use crate::mcp::{McpServer, SupportedOptions};
 use crate::permission_mode::PermissionMode;
 
 /// The mode of a session that was created without one.
@@ -47,6 +47,7 @@ pub(super) fn check(spec: &SessionSpec, version: Option<&Version>) -> Result<(),
     if let Some(model) = spec.model.as_deref().filter(|model| model.trim().is_empty()) {
         return Err(Refusal::field("model", format!("expected the name of a model, found {model:?}")));
     }
+    spec.mcp.check_options("Codex", SupportedOptions { timeout: true, ..SupportedOptions::default() })?;
     for (name, server) in spec.mcp.iter() {
         if !is_word(name) {
             let detail = format!("expected an MCP server name of letters, digits, `-` and `_`, found {name:?}");
@@ -87,12 +88,13 @@ pub(super) fn thread_options(spec: &SessionSpec) -> ThreadOptions {
 fn mcp_server(server: &McpServer) -> codex::McpServer {
     let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     let secrets = server.secrets().iter().map(owned).collect();
-    match server {
+    let transport = match server {
         McpServer::Local { command, args, .. } => {
-            codex::McpServer::Local { command: command.clone(), args: args.clone(), env: secrets }
+            codex::McpTransport::Local { command: command.clone(), args: args.clone(), env: secrets }
         }
-        McpServer::Remote { url, .. } => codex::McpServer::Remote { url: url.clone(), http_headers: secrets },
-    }
+        McpServer::Remote { url, .. } => codex::McpTransport::Remote { url: url.clone(), http_headers: secrets },
+    };
+    codex::McpServer::new(transport).timeout(server.options().timeout)
 }
 
 /// Plan mode, if the session uses it. `model` is the model of the thread.

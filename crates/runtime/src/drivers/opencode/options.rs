@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use interlingua_protocol::opencode::{
     Config, McpServerConfig, PermissionAction, PermissionRule, PromptOptions, PromptPart, SessionOptions, file_part,
-    local_mcp_server, parse_model, permission_rule, remote_mcp_server, text_part,
+    local_mcp_server, oauth_client, parse_model, permission_rule, remote_mcp_server, text_part,
 };
 use interlingua_schema::{Attachment, Message};
 
 use crate::attachments::{self, PromptAttachment};
 use crate::driver::SessionSpec;
 use crate::error::Refusal;
-use crate::mcp::{McpServer, McpServers};
+use crate::mcp::{McpOauth, McpServer, McpServers, SupportedOptions};
 use crate::permission_mode::PermissionMode;
 
 /// The modes of every OpenCode installation.
@@ -26,6 +26,7 @@ pub(super) fn check(spec: &SessionSpec, listed: Option<&[String]>) -> Result<(),
             return Err(Refusal::mode("agentMode", mode, &known));
         }
     }
+    spec.mcp.check_options("OpenCode", SupportedOptions { timeout: true, oauth: true })?;
     match spec.model.as_deref() {
         Some(model) if parse_model(model).is_none() => {
             Err(Refusal::field("model", format!("expected `provider/model`, found {model:?}")))
@@ -100,12 +101,20 @@ pub(super) fn mcp_configuration(servers: &McpServers) -> Config {
 fn mcp_server(server: &McpServer) -> McpServerConfig {
     let secrets: BTreeMap<String, String> =
         server.secrets().iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    match server {
+    let config = match server {
         McpServer::Local { command, args, .. } => {
             local_mcp_server(std::iter::once(command).chain(args).cloned().collect(), secrets)
         }
-        McpServer::Remote { url, .. } => remote_mcp_server(url, secrets),
-    }
+        McpServer::Remote { url, oauth, .. } => McpServerConfig {
+            oauth: oauth.clone().map(|oauth| match oauth {
+                McpOauth::Off => false.into(),
+                McpOauth::Client { id, scope } => oauth_client(id, scope),
+            }),
+            ..remote_mcp_server(url, secrets)
+        },
+    };
+    let timeout = server.options().timeout.and_then(|timeout| i64::try_from(timeout.as_millis()).ok());
+    McpServerConfig { timeout, ..config }
 }
 
 #[cfg(test)]
@@ -191,12 +200,19 @@ mod tests {
 
     #[test]
     fn mcp_servers_have_their_commands_urls_and_secrets() {
-        let servers = r#"{"tiny":{"command":"tiny","args":["-x"],"env":{"KEY":"s"}},
-            "far":{"type":"sse","url":"http://far","headers":{"Authorization":"t"}}}"#;
+        let servers = r#"{"tiny":{"command":"tiny","args":["-x"],"env":{"KEY":"s"},"timeoutMs":500},
+            "far":{"type":"sse","url":"http://far","headers":{"Authorization":"t"},"oauth":{"clientId":"c"}},
+            "open":{"url":"http://open","oauth":false}}"#;
         let configuration = mcp_configuration(&serde_json::from_str(servers).unwrap());
         let expected = json!({"mcp": {
-            "tiny": {"type": "local", "command": ["tiny", "-x"], "environment": {"KEY": "s"}, "enabled": true},
-            "far": {"type": "remote", "url": "http://far", "headers": {"Authorization": "t"}, "enabled": true},
+            "tiny": {
+                "type": "local", "command": ["tiny", "-x"], "environment": {"KEY": "s"}, "enabled": true, "timeout": 500,
+            },
+            "far": {
+                "type": "remote", "url": "http://far", "headers": {"Authorization": "t"}, "enabled": true,
+                "oauth": {"clientId": "c"},
+            },
+            "open": {"type": "remote", "url": "http://open", "headers": {}, "enabled": true, "oauth": false},
         }});
         assert_eq!(serde_json::to_value(configuration).unwrap(), expected);
     }

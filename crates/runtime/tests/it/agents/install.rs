@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use interlingua_runtime::{AgentStatus, InstallOptions, LaunchConfig, RuntimeError, install};
+use interlingua_runtime::mock::MockDriver;
+use interlingua_runtime::{AgentStatus, InstallOptions, LaunchConfig, RuntimeError, drivers, install};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -120,4 +121,48 @@ async fn an_agent_of_scripts_that_needs_a_newer_node_is_refused_with_both_versio
     let data = tempfile::tempdir().unwrap();
     let error = registry.install("codex", Some("9.9.9"), data.path()).await.unwrap_err().to_string();
     assert!(error.contains("needs Node.js >=99, but node on the PATH has version 20.1.0"), "{error}");
+    // If the registry says so, nothing is downloaded.
+    let described = json!({ "version": "9.9.8", "engines": { "node": ">=99" }, "bin": { "codex": "bin/codex.js" } });
+    fs::write(registry.folder.path().join("@openai_codex@9.9.8"), described.to_string()).unwrap();
+    let error = registry.install("codex", Some("9.9.8"), data.path()).await.unwrap_err().to_string();
+    assert!(error.contains("@openai/codex@9.9.8 needs Node.js >=99"), "{error}");
+    let installs = registry.calls().lines().filter(|call| call.starts_with("install")).count();
+    assert_eq!(installs, 1, "{}", registry.calls());
+}
+
+#[tokio::test]
+async fn an_agent_in_the_fallback_folder_is_found_and_another_version_is_preferred() {
+    let registry = Registry::new(&[("@openai/codex@9.9.9", "9.9.9"), ("@openai/codex@9.9.8", "9.9.8")]);
+    registry.write_package("@openai/codex", &json!({ "version": "9.9.9" }));
+    registry.write_program("node_modules/.bin/codex", WORKING_PROGRAM);
+    let (own, fallback) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    registry.install("codex", Some("9.9.9"), fallback.path()).await.unwrap();
+    let path = format!("{}:/usr/bin:/bin", registry.folder.path().display());
+    let config = LaunchConfig::new(supervisor(), own.path()).path(path).fallback_data_folder(fallback.path());
+    let program = |version: &str| {
+        let codex = drivers(&config, MockDriver::new()).into_iter().find(|driver| driver.id() == "codex").unwrap();
+        let status = codex.status();
+        assert_eq!(status.version.as_deref(), Some(version));
+        status.path.unwrap()
+    };
+    assert!(program("9.9.9").starts_with(fallback.path()));
+    let options = InstallOptions::new(Some("9.9.8".to_owned()), false);
+    install(&config, "codex", options, |_| ()).await.unwrap();
+    assert!(program("9.9.8").starts_with(own.path()));
+    // A version is installed into the own folder, even if the fallback has it.
+    let options = InstallOptions::new(Some("9.9.9".to_owned()), false);
+    install(&config, "codex", options, |_| ()).await.unwrap();
+    assert!(program("9.9.9").starts_with(own.path()));
+}
+
+#[tokio::test]
+async fn the_default_version_of_an_adapter_can_be_installed() {
+    let pinned = interlingua_agent_schemas::find("opencode").unwrap().agent_version;
+    let registry = Registry::new(&[(&format!("opencode-ai@{pinned}"), pinned)]);
+    registry.write_package("opencode-ai", &json!({ "version": pinned }));
+    registry.write_program("node_modules/.bin/opencode", WORKING_PROGRAM);
+    let data = tempfile::tempdir().unwrap();
+    let status = registry.install("opencode-acp", None, data.path()).await.unwrap();
+    assert_eq!(status.version.as_deref(), Some(pinned));
+    assert_eq!(status.pinned_version.as_deref(), Some(pinned));
 }

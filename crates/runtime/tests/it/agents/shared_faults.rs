@@ -130,3 +130,27 @@ async fn a_too_long_answer_fails_the_turn_that_waits_for_it() {
     let all = shutdown(&stand_in, 1).await;
     assert_eq!(count_unparsed(&all), 1, "{:?}", event_types(&all));
 }
+
+/// An app server whose answer to `thread/start` has no thread.
+const NAMELESS_THREAD: &str = r#"#!/bin/sh
+if [ "$*" = --version ]; then echo 1.0.0; exit; fi
+echo "$$ $*" >> "$STARTS"
+while read -r line; do
+  case $line in
+    *'"method":"initialize"'*) echo '{"id":0,"result":{}}' ;;
+    *'"method":"thread/start"'*)
+      id=$(printf %s "$line" | sed 's/^{"id":\([0-9]*\),.*/\1/')
+      echo "{\"id\":$id,\"result\":{}}" ;;
+  esac
+done
+"#;
+
+#[tokio::test]
+async fn an_answer_without_a_thread_fails_the_turn() {
+    let stand_in = StandIn::replaying("codex", "text_deltas").with_script(NAMELESS_THREAD).with_session().await;
+    let events = stand_in.test.run_turn("one").await;
+    assert_eq!(turn_status(&events), Some(TurnStatus::Failed), "{:?}", event_types(&events));
+    let message = error_messages(&events).join("\n");
+    assert!(message.contains("lacks `thread`"), "{message}");
+    shutdown(&stand_in, 1).await;
+}
