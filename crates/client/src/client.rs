@@ -9,6 +9,9 @@ use serde::de::DeserializeOwned;
 use crate::error::{ClientError, ProblemDocument};
 use crate::frames::FrameStream;
 
+/// Start of an address that is a Unix socket.
+const UNIX_SOCKET: &str = "unix:";
+
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A client of one server. Cloning it is cheap, and clones share their connections.
@@ -51,7 +54,13 @@ impl ClientBuilder {
     /// If the base URL is not a valid address of a server, or the token cannot be sent in a header.
     pub fn build(self) -> Result<Client, ClientError> {
         let invalid = |reason: String| ClientError::InvalidBaseUrl { url: self.base_url.clone(), reason };
-        let base_url = Url::parse(&self.base_url).map_err(|error| invalid(error.to_string()))?;
+        let socket = self.base_url.strip_prefix(UNIX_SOCKET);
+        if socket.is_some_and(str::is_empty) {
+            return Err(invalid("expected the path of a socket after `unix:`".to_owned()));
+        }
+        // The host has no meaning for a socket, but every request has one.
+        let base_url = Url::parse(if socket.is_some() { "http://localhost" } else { &self.base_url })
+            .map_err(|error| invalid(error.to_string()))?;
         match base_url.scheme() {
             "http" => {}
             "https" if self.http.is_some() => {}
@@ -63,7 +72,9 @@ impl ClientBuilder {
         let authorization = self.token.map(|token| authorization(&token)).transpose()?;
         let http = match self.http {
             Some(http) => http,
-            None => default_http_client().map_err(|error| ClientError::from_reqwest(base_url.as_str(), &error))?,
+            None => {
+                default_http_client(socket).map_err(|error| ClientError::from_reqwest(base_url.as_str(), &error))?
+            }
         };
         Ok(Client { http, base_url, authorization })
     }
@@ -78,9 +89,13 @@ fn authorization(token: &str) -> Result<HeaderValue, ClientError> {
     Ok(value)
 }
 
-fn default_http_client() -> Result<reqwest::Client, reqwest::Error> {
+fn default_http_client(socket: Option<&str>) -> Result<reqwest::Client, reqwest::Error> {
     // The server is usually on this machine, which a proxy cannot reach.
-    reqwest::Client::builder().no_proxy().tcp_nodelay(true).connect_timeout(CONNECT_TIMEOUT).build()
+    let client = reqwest::Client::builder().no_proxy().tcp_nodelay(true).connect_timeout(CONNECT_TIMEOUT);
+    match socket {
+        Some(path) => client.unix_socket(path).build(),
+        None => client.build(),
+    }
 }
 
 impl Client {
@@ -93,7 +108,8 @@ impl Client {
         Self::builder(base_url).build()
     }
 
-    /// Builder of a client of the server at `base_url`, e.g. `http://127.0.0.1:2468`.
+    /// Builder of a client of the server at `base_url`, e.g. `http://127.0.0.1:2468`, or `unix:/run/interlingua.sock` for a
+    /// Unix socket. With [`ClientBuilder::http_client`], a Unix socket has to be set there.
     #[must_use]
     pub fn builder(base_url: impl Into<String>) -> ClientBuilder {
         ClientBuilder { base_url: base_url.into(), token: None, http: None }
@@ -216,7 +232,7 @@ mod tests {
 
     #[test]
     fn an_invalid_base_url_is_refused_with_an_example() {
-        for base_url in ["127.0.0.1:2468", "https://example.com", "mailto:me", ""] {
+        for base_url in ["127.0.0.1:2468", "https://example.com", "mailto:me", "", "unix:"] {
             let error = Client::new(base_url).unwrap_err().to_string();
             assert!(error.contains("http://127.0.0.1:2468"), "{error}");
         }

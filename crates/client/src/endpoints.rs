@@ -10,9 +10,9 @@ use crate::follow::EventStream;
 use crate::frames::{FrameStream, TurnStream};
 use crate::types::{
     AgentInfo, AgentList, AgentModels, AttachedFile, CheckReport, CreateSessionRequest, CreatedSession, EventPage,
-    EventQuery, ExportFormat, Health, InstallRequest, InstallStatus, MessageList, MessageRequest, ModeInfo, ModeList,
-    PermissionAnswer, QueuedMessage, Ready, SecretsRequest, SessionInfo, SessionPage, SessionQuery, TurnQuery,
-    UpdateSessionRequest,
+    EventQuery, ExportFormat, Health, HistoryPage, HistoryQuery, ImportRequest, ImportStatus, InstallRequest,
+    InstallStatus, MessageList, MessageRequest, ModeInfo, ModeList, PermissionAnswer, QueuedMessage, Ready,
+    SecretsRequest, SessionInfo, SessionPage, SessionQuery, TurnQuery, UpdateSessionRequest,
 };
 
 /// # The server
@@ -86,6 +86,39 @@ impl Client {
     }
 }
 
+/// # Sessions on disk
+#[allow(clippy::missing_errors_doc, reason = "documented once for all methods")]
+impl Client {
+    /// Lists the sessions that agents keep on the disk of the server's machine, newest first.
+    pub async fn history(&self, query: &HistoryQuery) -> Result<HistoryPage, ClientError> {
+        let parameters = [
+            ("agent", query.agent.clone()),
+            ("directory", query.directory.clone()),
+            ("since", query.since.clone()),
+            ("limit", query.limit.map(|limit| limit.to_string())),
+            ("cursor", query.cursor.clone()),
+        ];
+        self.fetch(self.endpoint(Method::GET, &["history"], &parameters)?).await
+    }
+
+    /// Imports sessions from disk into the store. Returns when they are imported.
+    pub async fn import_history(&self, import: &ImportRequest) -> Result<ImportStatus, ClientError> {
+        self.fetch(self.post(&["history", "import"])?.json(import)).await
+    }
+
+    /// Starts to import sessions from disk, or joins the import of the same sessions that runs. Does not wait for its end.
+    pub async fn start_import(&self, import: &ImportRequest) -> Result<ImportStatus, ClientError> {
+        let request = self.post(&["history", "import"])?.header("Prefer", "respond-async");
+        self.fetch(request.json(import)).await
+    }
+
+    /// Reads how far an import is; the last one without an id.
+    pub async fn import_status(&self, id: Option<u64>) -> Result<ImportStatus, ClientError> {
+        let parameters = [("id", id.map(|id| id.to_string()))];
+        self.fetch(self.endpoint(Method::GET, &["history", "import"], &parameters)?).await
+    }
+}
+
 /// # Sessions
 #[allow(clippy::missing_errors_doc, reason = "documented once for all methods")]
 impl Client {
@@ -132,7 +165,7 @@ impl Client {
         self.execute_empty(self.endpoint(Method::DELETE, &["sessions", session], &[])?).await
     }
 
-    /// Hands in values that a session was created with, after a restart of the server or to replace them.
+    /// Supplies values that a session was created with, after a restart of the server or to replace them.
     pub async fn set_secrets(&self, session: &str, secrets: &SecretsRequest) -> Result<(), ClientError> {
         self.execute_empty(self.endpoint(Method::PUT, &["sessions", session, "secrets"], &[])?.json(secrets)).await
     }

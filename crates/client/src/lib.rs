@@ -34,6 +34,7 @@ mod all_events;
 mod client;
 mod endpoints;
 mod error;
+mod files;
 mod follow;
 mod frames;
 mod search;
@@ -42,13 +43,15 @@ mod types;
 pub use all_events::{AllEventStream, AllEventsQuery};
 pub use client::{Client, ClientBuilder};
 pub use error::{ClientError, ProblemDocument};
+pub use files::{FileInfo, FilePath, MoveRequest, UnpackedArchive};
 pub use follow::{EventStream, Reconnect};
 pub use frames::{FrameStream, TurnStream};
 pub use interlingua_sse::{Event as SseEvent, Frame};
 pub use search::{SearchHit, SearchRequest, SearchResults};
 pub use types::{
     AgentInfo, AgentModels, AttachedFile, CheckReport, CreateSessionRequest, CreatedSession, EventPage, EventQuery,
-    ExportFormat, Health, InstallProgress, InstallRequest, InstallState, InstallStatus, MessageRequest, ModeInfo,
+    ExportFormat, Health, HistoryPage, HistoryQuery, HistorySessionInfo, ImportProgress, ImportRequest, ImportResult,
+    ImportState, ImportStatus, InstallProgress, InstallRequest, InstallState, InstallStatus, MessageRequest, ModeInfo,
     ModelInfo, PendingRequest, PermissionAnswer, QueuedMessage, Ready, RuleViolation, SecretsRequest, SessionInfo,
     SessionPage, SessionQuery, SessionState, SharedProcess, SharedProcessState, TurnQuery, UpdateSessionRequest,
 };

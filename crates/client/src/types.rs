@@ -3,12 +3,17 @@
 //! Where a caller may want to pass a response on, fields that this version does not know are kept in `other`.
 
 mod agents;
+mod history;
 mod sessions;
+
+use std::collections::BTreeMap;
 
 use interlingua_schema::UniversalEvent;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 pub use agents::*;
+pub use history::*;
 pub use sessions::*;
 
 /// The server is up.
@@ -19,6 +24,9 @@ pub struct Health {
     pub status: String,
     /// The server's version.
     pub version: String,
+    /// The server's store: its `kind`, `sqlite` or `postgres`, and what the server says about other servers that share it.
+    #[serde(default)]
+    pub store: Map<String, Value>,
 }
 
 /// The server can take work.
@@ -215,6 +223,8 @@ pub struct CheckReport {
     pub valid: bool,
     /// Number of events that were checked.
     pub events: u64,
+    /// Number of events by type.
+    pub types: BTreeMap<String, u64>,
     /// Number of violations.
     pub violation_count: u64,
     /// The violations, at most 1000.

@@ -1,5 +1,6 @@
 //! What the check for agents costs a connection: the time of one request on a new connection, without agents and with 20
-//! that run, from a process that connected before and from one that was just started.
+//! that run, from a process that connected before and from one that was just started. Fails if the check takes longer than
+//! half a millisecond (median) in either case.
 //!
 //! `cargo bench -p interlingua-server --bench peer_check [-- PROGRAM]`. `PROGRAM` is a shell command that stands for an
 //! agent and runs until its standard input is closed, by default a shell with one child. `node -e
@@ -20,6 +21,8 @@ use tokio::net::TcpListener;
 const AGENTS: usize = 20;
 const REQUESTS: usize = 1000;
 const NEW_PROCESSES: usize = 200;
+/// The most that the check may cost.
+const MAX_CHECK: Duration = Duration::from_micros(500);
 const SUPERVISE: &str = "supervise";
 const CONNECT: &str = "connect";
 
@@ -35,10 +38,16 @@ fn main() {
     }
     let script = arguments.first().map_or("cat <&3 >/dev/null & wait", String::as_str);
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    tokio.block_on(run(script));
+    let checks = tokio.block_on(run(script));
+    if checks.into_iter().any(|check| check > MAX_CHECK) {
+        println!("FAILED: the check costs more than {:.1} µs", micros(MAX_CHECK));
+        std::process::exit(1);
+    }
+    println!("passed: the check costs at most {:.1} µs", micros(MAX_CHECK));
 }
 
-async fn run(script: &str) {
+/// Prints all times. Returns what the check costs either client.
+async fn run(script: &str) -> Vec<Duration> {
     let folder = tempfile::tempdir().unwrap();
     let claude = folder.path().join("claude");
     std::fs::write(&claude, format!("#!/bin/sh\nexec 3<&0\n{script} <&3\n")).unwrap();
@@ -48,7 +57,7 @@ async fn run(script: &str) {
     let runtime = Runtime::start(store.clone(), drivers(&launch, MockDriver::new()), RuntimeOptions::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let server = serve(listener, ServerConfig::new(Access::Loopback), runtime.clone(), store, std::future::pending());
+    let server = serve([listener], ServerConfig::new(Access::Loopback), runtime.clone(), store, std::future::pending());
     tokio::spawn(async move { server.await.expect("the server failed") });
     let measure = async || tokio::task::spawn_blocking(move || measure(address)).await.unwrap();
 
@@ -69,13 +78,17 @@ async fn run(script: &str) {
     let new_with_agents = measure_new_processes(address).await;
     println!("one request on a new connection, median and 99th percentile");
     let from_new = (new_before, new_with_agents);
+    let mut checks = Vec::new();
     for (client, (before, with_agents)) in [("one process", (before, with_agents)), ("new processes", from_new)] {
         for (agents, (median, slow)) in [("no agents", before), ("20 agents", with_agents)] {
             println!("{client:>14}, {agents}: {:>8.1} µs {:>8.1} µs", micros(median), micros(slow));
         }
-        println!("{client:>14}, the check: {:>8.1} µs", micros(with_agents.0.saturating_sub(before.0)));
+        let check = with_agents.0.saturating_sub(before.0);
+        println!("{client:>14}, the check: {:>8.1} µs", micros(check));
+        checks.push(check);
     }
     runtime.shutdown().await;
+    checks
 }
 
 fn micros(duration: Duration) -> f64 {

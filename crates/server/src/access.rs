@@ -5,6 +5,8 @@ use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
 use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 use crate::app::App;
 use crate::config::{Access, ServerConfig};
@@ -18,10 +20,11 @@ pub(crate) async fn require_token(
     mut request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    if matches!(app.config().access, Access::Loopback) || !needs_token(request.uri().path()) {
+    let config = app.config();
+    if matches!(config.access, Access::Loopback) || !needs_token(request.uri().path()) {
         return Ok(next.run(request).await);
     }
-    let identity = authenticate(app.config(), request.headers()).inspect_err(|_| {
+    let identity = authenticate(&config, request.headers()).inspect_err(|_| {
         app.metrics().count_auth_failure("token_invalid");
     })?;
     if let Some(route) = request.extensions().get::<MatchedPath>() {
@@ -58,15 +61,18 @@ fn authenticate(config: &ServerConfig, headers: &HeaderMap) -> Result<Identity, 
     let header = headers
         .get(AUTHORIZATION)
         .ok_or_else(|| invalid("expected the header `Authorization: Bearer <token>`, but there is none"))?;
-    let given = header.to_str().ok().and_then(parse_authorization).ok_or_else(|| {
+    let header = header.to_str().ok();
+    let bearer = header.and_then(parse_authorization).map(str::to_owned);
+    let basic = || header.filter(|_| config.compat.is_some()).and_then(parse_basic);
+    let given = bearer.or_else(basic).ok_or_else(|| {
         invalid("expected the header `Authorization: Bearer <token>` or `Authorization: Token <token>`")
     })?;
     if let Access::Token(token) = &config.access
-        && token.matches(given)
+        && token.matches(&given)
     {
         return Ok(Identity::admin());
     }
-    let named = config.named_tokens.as_ref().and_then(|tokens| tokens.find(given));
+    let named = config.named_tokens.as_ref().and_then(|tokens| tokens.find(&given));
     named.map(Identity::from).ok_or_else(|| {
         invalid("wrong token; use the one that the server was started with, or one that `interlingua tokens add` made")
     })
@@ -77,6 +83,16 @@ fn parse_authorization(header: &str) -> Option<&str> {
     let (scheme, token) = header.trim().split_once(' ')?;
     let is_known = ["bearer", "token"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
     is_known.then(|| token.trim())
+}
+
+/// The password of a basic `Authorization` header, or all of it if it has no name. Clients of sandbox-agent may send it.
+fn parse_basic(header: &str) -> Option<String> {
+    let (scheme, encoded) = header.trim().split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let decoded = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
+    Some(decoded.split_once(':').map_or(decoded.clone(), |(_, password)| password.to_owned()))
 }
 
 #[cfg(test)]
@@ -90,6 +106,16 @@ mod tests {
         }
         for header in ["s", "Basic s", "Bearer", ""] {
             assert_eq!(parse_authorization(header), None, "{header}");
+        }
+    }
+
+    #[test]
+    fn a_basic_header_has_the_token_as_its_password() {
+        for (text, expected) in [("user:s3cret", "s3cret"), (":a:b", "a:b"), ("s3cret", "s3cret")] {
+            assert_eq!(parse_basic(&format!("basic {}", STANDARD.encode(text))).as_deref(), Some(expected), "{text}");
+        }
+        for header in ["Basic", "Basic ***", "Bearer czNjcmV0"] {
+            assert_eq!(parse_basic(header), None, "{header}");
         }
     }
 

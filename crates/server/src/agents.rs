@@ -4,15 +4,19 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
-use interlingua_runtime::{AgentStatus, InstallOptions, InstallState, InstallStatus, ServerState};
+use interlingua_runtime::{
+    AgentStatus, InstallOptions, InstallState, InstallStatus, Models, RuntimeError, ServerState,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::body::OptionalJsonBody;
 use crate::capabilities::Capabilities;
+use crate::compat::translate_models;
 use crate::path::AgentPath;
 use crate::problem::Problem;
+use crate::query::NoQuery;
 
 /// The agents.
 #[derive(Serialize, ToSchema)]
@@ -26,6 +30,9 @@ pub(crate) struct AgentList {
 pub(crate) struct AgentInfo {
     /// Agent id: `claude`, `codex`, `opencode`, `amp`, `mock`.
     id: &'static str,
+    /// Name for people.
+    #[schema(example = "Claude Code")]
+    name: &'static str,
     /// Whether its program is installed.
     installed: bool,
     /// Whether the server's environment has credentials for the agent, or it needs none.
@@ -82,6 +89,7 @@ impl From<AgentStatus> for AgentInfo {
     fn from(status: AgentStatus) -> Self {
         Self {
             id: status.id,
+            name: status.name,
             installed: status.installed,
             credentials_available: status.credentials_available(),
             version: status.version,
@@ -110,7 +118,7 @@ impl From<AgentStatus> for AgentInfo {
     operation_id = "listAgents",
     responses((status = 200, description = "All agents", body = AgentList))
 )]
-pub(crate) async fn list(State(app): State<App>) -> Json<AgentList> {
+pub(crate) async fn list(State(app): State<App>, _: NoQuery) -> Json<AgentList> {
     Json(AgentList { agents: app.runtime().agents().into_iter().map(AgentInfo::from).collect() })
 }
 
@@ -124,7 +132,7 @@ pub(crate) struct InstallRequest {
 }
 
 /// Installs an agent. Answers when it is installed, or with `Prefer: respond-async` at once. The installation goes on when
-/// the client leaves. A second request for the same version joins the first one.
+/// the client leaves. A second request joins it, unless it names another version.
 #[utoipa::path(
     post,
     path = "/v1/agents/{agent}/install",
@@ -158,7 +166,7 @@ pub(crate) async fn install(
 }
 
 /// Whether a request has the preference `respond-async` (RFC 7240).
-fn prefers_async(headers: &HeaderMap) -> bool {
+pub(crate) fn prefers_async(headers: &HeaderMap) -> bool {
     let values = headers.get_all("prefer").into_iter().filter_map(|value| value.to_str().ok());
     let mut preferences = values.flat_map(|value| value.split(','));
     preferences.any(|preference| {
@@ -170,15 +178,32 @@ fn prefers_async(headers: &HeaderMap) -> bool {
 /// The last installation of an agent since the server was started.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct InstallInfo {
-    /// `none`, `running`, `done` or `failed`.
-    #[schema(value_type = String, example = "running")]
+    /// State of the installation.
+    #[schema(value_type = InstallStateSchema)]
     state: InstallState,
     /// How far a running installation is; omitted in other states.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     progress: Option<InstallProgressInfo>,
     /// Why the installation failed; omitted in other states.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     message: Option<String>,
+}
+
+/// State of the last installation of an agent since the server was started.
+#[derive(ToSchema)]
+#[schema(as = InstallState, rename_all = "lowercase")]
+#[allow(dead_code, reason = "describes `InstallState` of the runtime")]
+pub(crate) enum InstallStateSchema {
+    /// There was none.
+    None,
+    /// It runs.
+    Running,
+    /// It has finished.
+    Done,
+    /// It has failed.
+    Failed,
 }
 
 /// How far an installation is. Its total size is not known.
@@ -241,7 +266,11 @@ pub(crate) struct ModeInfo {
     params(("agent" = String, Path, description = "Agent id")),
     responses((status = 200, description = "The modes of the agent", body = ModeList))
 )]
-pub(crate) async fn modes(State(app): State<App>, AgentPath(agent): AgentPath) -> Result<Json<ModeList>, Problem> {
+pub(crate) async fn modes(
+    State(app): State<App>,
+    AgentPath(agent): AgentPath,
+    _: NoQuery,
+) -> Result<Json<ModeList>, Problem> {
     let modes = app.runtime().modes(&agent).await?;
     let info =
         |mode: interlingua_runtime::Mode| ModeInfo { id: mode.id, name: mode.name, description: mode.description };
@@ -290,8 +319,19 @@ pub(crate) struct ModelInfo {
     params(("agent" = String, Path, description = "Agent id")),
     responses((status = 200, description = "The models of the agent", body = ModelList))
 )]
-pub(crate) async fn models(State(app): State<App>, AgentPath(agent): AgentPath) -> Result<Json<ModelList>, Problem> {
-    let models = app.runtime().models(&agent).await?;
+pub(crate) async fn models(
+    State(app): State<App>,
+    AgentPath(agent): AgentPath,
+    _: NoQuery,
+) -> Result<Json<ModelList>, Problem> {
+    let compat = app.config().compat;
+    let models = match app.runtime().models(&agent).await {
+        Err(RuntimeError::AgentProcessExited { .. } | RuntimeError::Timeout(_)) if compat.is_some() => {
+            Models::fallback(&agent)
+        }
+        models => models?,
+    };
+    let models = if compat.is_some() { translate_models(&agent, models) } else { models };
     let info = |model: interlingua_runtime::Model| ModelInfo {
         id: model.id,
         name: model.name,

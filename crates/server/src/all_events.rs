@@ -14,10 +14,11 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::app::App;
+use crate::compat::{Compat, translate_event};
 use crate::metrics::OpenStream;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::session_list::parse_label;
+use crate::session_list::parse_labels;
 use crate::sse::{closed, event_stream, push_frame};
 
 /// Value of `cursor` for a stream of the events to come.
@@ -56,13 +57,14 @@ pub(crate) async fn follow(State(app): State<App>, query: Query, headers: Header
     for id in &ids {
         interlingua_runtime::check_session_id(&id.as_str().into())?;
     }
-    let labels = query.texts("label").map(parse_label).collect::<Vec<_>>();
-    let filter = SessionFilter::default().agent(query.text("agent")?.map(str::to_owned)).labels(labels).ids(ids);
+    let agent = query.text("agent")?.map(str::to_owned);
+    let filter = SessionFilter::default().agent(agent).labels(parse_labels(&query)).ids(ids);
     let reader = app.store().global_reader(start, filter, query.raw_payloads()?).await?;
     let stream = AllEvents {
         // Before its first event, a client can resume only after this position.
         announces_position: start == GlobalStart::End,
         reader,
+        compat: app.config().compat,
         closing: app.closing(),
         _open: app.metrics().open_stream(),
     };
@@ -84,6 +86,7 @@ fn parse_cursor(place: &str, field: &str, text: &str) -> Result<GlobalStart, Pro
 struct AllEvents {
     reader: GlobalReader,
     announces_position: bool,
+    compat: Option<Compat>,
     closing: watch::Receiver<bool>,
     _open: OpenStream,
 }
@@ -105,7 +108,7 @@ impl AllEvents {
         };
         match batch {
             Some(Ok(batch)) => {
-                let piece = run_cpu_bound(batch.byte_len(), || encode_frames(&batch));
+                let piece = run_cpu_bound(batch.byte_len(), || encode_frames(&batch, stream.compat));
                 Some((Ok(piece), Some(stream)))
             }
             // The client notices the interrupted stream and resumes with `Last-Event-ID`.
@@ -128,10 +131,10 @@ impl AllEvents {
     }
 }
 
-fn encode_frames(batch: &GlobalBatch) -> Vec<u8> {
+fn encode_frames(batch: &GlobalBatch, compat: Option<Compat>) -> Vec<u8> {
     let mut frames = Vec::with_capacity(batch.byte_len() + 64 * batch.len());
     for (cursor, json) in batch.iter() {
-        push_frame(&mut frames, cursor, json);
+        push_frame(&mut frames, cursor, &translate_event(compat, json));
     }
     frames
 }

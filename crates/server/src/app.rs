@@ -5,40 +5,53 @@ use std::sync::Arc;
 use interlingua_runtime::Runtime;
 use interlingua_schema::SessionId;
 use interlingua_store::{Session, Store};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
-use crate::ServerConfig;
+use crate::body_room::BodyMemory;
+use crate::config::{ServerConfig, SharedConfig};
+use crate::history_jobs::HistoryJobs;
 use crate::metrics::Metrics;
 use crate::problem::Problem;
-use crate::request_body::LARGE_BODIES_KIB;
+use crate::ready::CachedProbe;
 
 /// State that is shared by all handlers. Cloning it copies a pointer.
 #[derive(Clone)]
 pub(crate) struct App(Arc<Shared>);
 
 struct Shared {
-    config: ServerConfig,
+    config: SharedConfig,
     runtime: Runtime,
     store: Store,
     metrics: Arc<Metrics>,
     closing: watch::Receiver<bool>,
-    large_bodies: Semaphore,
+    body_memory: BodyMemory,
+    store_probe: CachedProbe,
+    history: HistoryJobs,
 }
 
 impl App {
-    pub(crate) fn new(config: ServerConfig, runtime: Runtime, store: Store, closing: watch::Receiver<bool>) -> Self {
+    pub(crate) fn new(config: SharedConfig, runtime: Runtime, store: Store, closing: watch::Receiver<bool>) -> Self {
+        let history = HistoryJobs::new(store.clone(), &runtime, config.load().history_folders.clone(), closing.clone());
         Self(Arc::new(Shared {
             config,
             runtime,
             store,
             metrics: Arc::default(),
             closing,
-            large_bodies: Semaphore::new(LARGE_BODIES_KIB),
+            body_memory: BodyMemory::default(),
+            store_probe: CachedProbe::default(),
+            history,
         }))
     }
 
-    pub(crate) fn config(&self) -> &ServerConfig {
-        &self.0.config
+    /// The current configuration.
+    pub(crate) fn config(&self) -> Arc<ServerConfig> {
+        self.0.config.load()
+    }
+
+    /// Learns when the configuration is replaced.
+    pub(crate) fn subscribe_config(&self) -> watch::Receiver<Arc<ServerConfig>> {
+        self.0.config.subscribe()
     }
 
     pub(crate) fn runtime(&self) -> &Runtime {
@@ -53,9 +66,19 @@ impl App {
         &self.0.metrics
     }
 
-    /// Permits for the memory that large request bodies take, one per KiB.
-    pub(crate) fn large_bodies(&self) -> &Semaphore {
-        &self.0.large_bodies
+    /// The memory for large request bodies.
+    pub(crate) fn body_memory(&self) -> &BodyMemory {
+        &self.0.body_memory
+    }
+
+    /// The state of the store, for `/v1/ready`.
+    pub(crate) fn store_probe(&self) -> &CachedProbe {
+        &self.0.store_probe
+    }
+
+    /// Lists and imports of the sessions on disk.
+    pub(crate) fn history(&self) -> &HistoryJobs {
+        &self.0.history
     }
 
     /// Becomes true when the server shuts down.

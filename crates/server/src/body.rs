@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
@@ -10,6 +11,8 @@ use interlingua_runtime::run_cpu_bound;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use tokio::time::timeout;
 
+use crate::app::App;
+use crate::body_room::{BodyRoom, ReceivedBody};
 use crate::known_names::expect_known;
 use crate::object::{Object, field_names, object_keys};
 use crate::problem::{Problem, ProblemKind};
@@ -38,17 +41,17 @@ impl<T: DeserializeOwned, S: Send + Sync, const MAX_MIB: usize> FromRequest<S> f
     }
 }
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for StrictJsonBody<T> {
+impl<T: DeserializeOwned> FromRequest<App> for StrictJsonBody<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         check_content_type(request.headers())?;
         let bytes = read_body(request, MIB).await?;
-        let value = parse(&bytes);
-        // An unknown field may be the misspelt name of one that is reported as missing.
-        if value.as_ref().map_or_else(Problem::is_unprocessable, |_| true) {
+        let value = run_cpu_bound(bytes.len(), || parse(&bytes));
+        // An unknown field may be the misspelt name of one that is reported as missing. Another API ignores it.
+        if app.config().compat.is_none() && value.as_ref().map_or_else(Problem::is_unprocessable, |_| true) {
             let known = field_names::<T>();
-            for key in object_keys(&bytes) {
+            for key in run_cpu_bound(bytes.len(), || object_keys(&bytes)) {
                 expect_known("field", &key, known)?;
             }
         }
@@ -66,7 +69,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for OptionalJsonBody<T>
             return parse(b"{}").map(Self);
         }
         content_type?;
-        parse(&bytes).map(Self)
+        run_cpu_bound(bytes.len(), || parse(&bytes)).map(Self)
     }
 }
 
@@ -86,7 +89,7 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
 
 /// Reads a body of at most `max_bytes`.
 pub(crate) async fn read_body(request: Request, max_bytes: usize) -> Result<Vec<u8>, Problem> {
-    let (parts, mut body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     let declared = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     let declared = declared.unwrap_or_default();
     // A client with `Expect: 100-continue` has not sent the body yet.
@@ -94,20 +97,41 @@ pub(crate) async fn read_body(request: Request, max_bytes: usize) -> Result<Vec<
     if declared > max_bytes && waits_for_continue {
         return Err(too_large(max_bytes));
     }
-    // Memory is used only when the body arrives. A body that grew while it is read would need twice as much.
-    let mut bytes = Vec::with_capacity(declared.min(max_bytes));
-    loop {
-        let frame =
-            timeout(BODY_READ_TIMEOUT, body.frame()).await.map_err(|_| Problem::request_timeout(BODY_READ_TIMEOUT))?;
-        let Some(frame) = frame else { return Ok(bytes) };
-        let frame = frame.map_err(|error| {
-            Problem::new(ProblemKind::StreamError, format!("the request body was cut off: {error}"))
-        })?;
-        let Some(data) = frame.data_ref() else { continue };
-        if bytes.len() + data.len() > max_bytes {
+    let mut received = ReceivedBody::new(declared.min(max_bytes), parts.extensions.get::<BodyRoom>().cloned());
+    let mut body = BodyReader(body);
+    while let Some(piece) = body.next().await? {
+        if received.bytes.len() + piece.len() > max_bytes {
             return Err(too_large(max_bytes));
         }
-        bytes.extend_from_slice(data);
+        received.push(&piece).await?;
+    }
+    Ok(received.finish().await)
+}
+
+/// Reads a body in the pieces in which it arrives. Fails if nothing arrives for a while.
+pub(crate) struct BodyReader(Body);
+
+impl BodyReader {
+    pub(crate) fn new(request: Request) -> Self {
+        Self(request.into_body())
+    }
+
+    /// The next piece; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
+        loop {
+            let frame = timeout(BODY_READ_TIMEOUT, self.0.frame()).await.map_err(|_| {
+                let seconds = BODY_READ_TIMEOUT.as_secs();
+                Problem::request_timeout(format!("no part of the request body arrived within {seconds} s"))
+            })?;
+            let Some(frame) = frame else { return Ok(None) };
+            let frame = frame.map_err(|error| {
+                Problem::new(ProblemKind::StreamError, format!("the request body was cut off: {error}"))
+            })?;
+            // Trailers are ignored.
+            if let Ok(piece) = frame.into_data() {
+                return Ok(Some(piece));
+            }
+        }
     }
 }
 
@@ -137,15 +161,19 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
             None => problem,
         });
     }
-    // serde's message contains the unexpected value, and values in these fields are secrets.
+    // Some of serde's messages contain the unexpected value, and values in these fields are secrets.
     let is_secret = ["env", "mcp"].iter().any(|name| path.split(['.', '[']).next() == Some(name));
-    let detail = if is_secret {
+    let has_value = |message: String| VALUE_MESSAGES.iter().any(|start| message.starts_with(start));
+    let detail = if is_secret && has_value(error.inner().to_string()) {
         format!("`{path}` does not have the expected shape; GET /v1/openapi.json describes it")
     } else {
         format!("`{path}`: {}", error.inner())
     };
     Err(Problem::unprocessable(detail).field(&path))
 }
+
+/// How those of serde's messages begin that contain a value of the JSON.
+const VALUE_MESSAGES: [&str; 3] = ["invalid type", "invalid value", "unknown variant"];
 
 fn not_json(error: &serde_json::Error) -> Problem {
     Problem::invalid(format!("the body is not valid JSON: {error}"))

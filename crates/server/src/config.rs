@@ -1,13 +1,19 @@
 //! Configuration of the server.
 
 use std::fmt;
+use std::io;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::Uri;
 use subtle::ConstantTimeEq;
+use tokio::sync::watch;
 
 use crate::ServerError;
+use crate::compat::Compat;
 use crate::tokens::NamedTokens;
 
 /// Configuration of the server.
@@ -20,13 +26,51 @@ pub struct ServerConfig {
     pub named_tokens: Option<NamedTokens>,
     /// Origins of web pages that may use the server from a browser.
     pub allowed_origins: Vec<WebOrigin>,
+    /// Files that clients may use, besides those of sessions; `None` if they may use no files at all.
+    pub files: Option<FileRoots>,
+    /// Sessions that have not changed for this time are deleted; `None` if all are kept.
+    pub retain: Option<Duration>,
+    /// Another API whose clients work with the server.
+    pub compat: Option<Compat>,
+    /// Folders with the sessions that agents keep on disk; `None` for the agents' own folders.
+    pub history_folders: Option<Vec<PathBuf>>,
 }
 
 impl ServerConfig {
-    /// A configuration that allows no web pages.
+    /// A configuration that allows no web pages, and no use of files.
     #[must_use]
     pub fn new(access: Access) -> Self {
-        Self { access, named_tokens: None, allowed_origins: Vec::new() }
+        Self {
+            access,
+            named_tokens: None,
+            allowed_origins: Vec::new(),
+            files: None,
+            retain: None,
+            compat: None,
+            history_folders: None,
+        }
+    }
+
+    /// Sets another API whose clients work with the server.
+    #[must_use]
+    pub fn compat(mut self, compat: Option<Compat>) -> Self {
+        self.compat = compat;
+        self
+    }
+
+    /// Sets the time after which sessions that have not changed are deleted. Those that work, and those with the label
+    /// `pinned=true`, are kept.
+    #[must_use]
+    pub fn retain(mut self, retain: Option<Duration>) -> Self {
+        self.retain = retain;
+        self
+    }
+
+    /// Sets the files that clients may use.
+    #[must_use]
+    pub fn files(mut self, files: Option<FileRoots>) -> Self {
+        self.files = files;
+        self
     }
 
     /// Sets the tokens with names and scopes. They have no meaning for [`Access::Loopback`].
@@ -43,6 +87,13 @@ impl ServerConfig {
         self
     }
 
+    /// Sets the folders with the sessions that agents keep on disk.
+    #[must_use]
+    pub fn history_folders(mut self, folders: Vec<PathBuf>) -> Self {
+        self.history_folders = Some(folders);
+        self
+    }
+
     /// Checks that a server with this configuration may listen on `address`.
     ///
     /// # Errors
@@ -53,6 +104,76 @@ impl ServerConfig {
             return Err(ServerError::NotLoopback(address));
         }
         Ok(())
+    }
+}
+
+/// The configuration of a running server, which can be replaced. Cloning it copies a pointer.
+#[derive(Clone, Debug)]
+pub struct SharedConfig(watch::Sender<Arc<ServerConfig>>);
+
+impl SharedConfig {
+    /// The current configuration.
+    #[must_use]
+    pub fn load(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.0.borrow())
+    }
+
+    /// Replaces the configuration. Requests that come later use the new one. Allowed origins and the other API cannot be
+    /// replaced.
+    ///
+    /// The caller has [checked](ServerConfig::check_address) the addresses of the listeners.
+    pub fn replace(&self, config: ServerConfig) {
+        self.0.send_replace(Arc::new(config));
+    }
+
+    /// Learns when the configuration is replaced.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Arc<ServerConfig>> {
+        self.0.subscribe()
+    }
+}
+
+impl From<ServerConfig> for SharedConfig {
+    fn from(config: ServerConfig) -> Self {
+        Self(watch::Sender::new(Arc::new(config)))
+    }
+}
+
+/// Directories whose files clients may use without naming a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileRoots(Vec<PathBuf>);
+
+/// Why a directory cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot serve the files of {}: {source}", path.display())]
+#[non_exhaustive]
+pub struct FileRootsError {
+    /// The directory.
+    pub path: PathBuf,
+    /// The cause.
+    pub source: io::Error,
+}
+
+impl FileRoots {
+    /// The files of these directories. Without any, clients can use only the files of sessions.
+    ///
+    /// # Errors
+    ///
+    /// If one of them is not a directory.
+    pub fn new(directories: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<Self, FileRootsError> {
+        let check = |path: &Path| {
+            let absolute = std::path::absolute(path)?;
+            if std::fs::metadata(&absolute)?.is_dir() { Ok(absolute) } else { Err(io::ErrorKind::NotADirectory.into()) }
+        };
+        let directories = directories.into_iter().map(|path| {
+            check(path.as_ref()).map_err(|source| FileRootsError { path: path.as_ref().to_owned(), source })
+        });
+        Ok(Self(directories.collect::<Result<_, _>>()?))
+    }
+
+    /// The directories, as absolute paths.
+    #[must_use]
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.0
     }
 }
 

@@ -2,18 +2,17 @@
 
 use std::io::Write;
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
 use interlingua_store::{RawPayloads, ReadLimits, Session, SessionKey, Store};
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::app::App;
+use crate::compat::{Compat, translate_event};
+use crate::json_answer::{AnswerState, AnswerWriter, Piece};
 use crate::openapi::UniversalEvent;
 use crate::path::SessionPath;
 use crate::problem::{Problem, ProblemKind};
@@ -23,7 +22,7 @@ use crate::sse;
 /// Maximum number of events of a page.
 const MAX_PAGE_EVENTS: usize = 10_000;
 
-/// Approximate size of the pieces in which a page is sent, so that a long page is never in memory as a whole.
+/// Approximate size of the pieces in which a page is sent.
 const PIECE_BYTES: usize = 256 * 1024;
 
 /// A page of a session's events.
@@ -60,47 +59,23 @@ pub(crate) async fn list(
     let raw = query.raw_payloads()?;
     let session = app.session(&id).await?;
     check_cursor(&session, after)?;
-    let mut page = PageWriter {
+    let page = PageWriter {
         store: app.store().clone(),
+        compat: app.config().compat,
         session: session.key,
         after,
         remaining,
         raw,
         last: session.event_count,
-        state: PageState::Start,
+        state: AnswerState::Start,
     };
-    let first = page.next_piece().await?;
-    let body = match page.state {
-        PageState::Done => Body::from(first),
-        _ => Body::from_stream(stream::unfold((Some(first), page), stream_page)),
-    };
-    Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
-}
-
-type Piece = Result<Vec<u8>, interlingua_store::StoreError>;
-
-/// Step of the body stream: the first piece, which was read before the answer started, then the others.
-async fn stream_page(
-    (first, mut page): (Option<Vec<u8>>, PageWriter),
-) -> Option<(Piece, (Option<Vec<u8>>, PageWriter))> {
-    if let Some(piece) = first {
-        return Some((Ok(piece), (None, page)));
-    }
-    if page.state == PageState::Done {
-        return None;
-    }
-    let piece = page.next_piece().await;
-    if let Err(error) = &piece {
-        // The status is sent already. The client notices the error because the answer is cut off.
-        tracing::warn!(%error, "cutting off a page of events because the store failed");
-        page.state = PageState::Done;
-    }
-    Some((piece, (None, page)))
+    page.into_answer().await
 }
 
 /// Writes a page of events, piece by piece.
 struct PageWriter {
     store: Store,
+    compat: Option<Compat>,
     session: SessionKey,
     after: u64,
     /// Number of events that the page can still hold.
@@ -108,17 +83,16 @@ struct PageWriter {
     raw: RawPayloads,
     /// Sequence of the session's last event at the time of the request.
     last: u64,
-    state: PageState,
+    state: AnswerState,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum PageState {
-    Start,
-    Middle,
-    Done,
-}
+impl AnswerWriter for PageWriter {
+    const NAME: &'static str = "a page of events";
 
-impl PageWriter {
+    fn state(&self) -> AnswerState {
+        self.state
+    }
+
     async fn next_piece(&mut self) -> Piece {
         let limits = ReadLimits { max_events: self.remaining, max_bytes: PIECE_BYTES };
         let batch = match self.remaining {
@@ -126,21 +100,21 @@ impl PageWriter {
             _ => self.store.read(self.session, self.after, limits, self.raw).await?,
         };
         let mut piece = Vec::with_capacity(batch.byte_len() + batch.len() + 64);
-        if self.state == PageState::Start {
+        if self.state == AnswerState::Start {
             piece.extend_from_slice(br#"{"events":["#);
         }
-        let mut is_first = self.state == PageState::Start;
+        let mut is_first = self.state == AnswerState::Start;
         for (_, json) in batch.iter() {
             if !std::mem::take(&mut is_first) {
                 piece.push(b',');
             }
-            piece.extend_from_slice(json.as_bytes());
+            piece.extend_from_slice(translate_event(self.compat, json).as_bytes());
         }
-        self.state = PageState::Middle;
+        self.state = AnswerState::Middle;
         self.remaining -= batch.len();
         self.after = batch.last_sequence().unwrap_or(self.after);
         if batch.byte_len() < PIECE_BYTES || self.remaining == 0 {
-            self.state = PageState::Done;
+            self.state = AnswerState::Done;
             // Writing to a `Vec` does not fail.
             let _ = write!(piece, r#"],"hasMore":{}}}"#, self.after < self.last);
         }
@@ -172,13 +146,15 @@ pub(crate) async fn follow(
     query: Query,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
+    query.expect_only(&["offset", "include_raw"])?;
     let offset = query.number("offset")?.unwrap_or_default();
     let after = parse_last_event_id(&headers)?.unwrap_or(offset);
     let raw = query.raw_payloads()?;
     let session = app.session(&id).await?;
     check_cursor(&session, after)?;
-    // An `EventSource` connects again when a stream closes, unless the answer is 204.
-    if session.ended && after == session.event_count {
+    // An `EventSource` connects again when a stream closes, unless the answer is 204. Clients of sandbox-agent cannot read
+    // that, so they get a stream without events.
+    if session.ended && after == session.event_count && app.config().compat.is_none() {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     Ok(sse::stream_session(&app, session.key, after, raw))

@@ -7,6 +7,7 @@ use axum::http::header::{
 };
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
+use interlingua_runtime::run_cpu_bound;
 use interlingua_schema::UniversalEvent;
 use interlingua_store::{RawPayloads, ReadLimits, SessionKey, Store, StoreError};
 use interlingua_transcript::{TranscriptFormat, TranscriptWriter};
@@ -21,12 +22,15 @@ const READ_LIMITS: ReadLimits = ReadLimits { max_events: 1024, max_bytes: 256 * 
 
 /// The formats of an export.
 #[derive(Clone, Copy)]
-enum ExportFormat {
+pub(crate) enum ExportFormat {
     JsonLines,
     Transcript(TranscriptFormat),
 }
 
 impl ExportFormat {
+    /// The names in the API. The first is the default.
+    pub(crate) const NAMES: [&str; 3] = ["jsonl", "markdown", "html"];
+
     fn parse(name: Option<&str>) -> Result<Self, Problem> {
         match name {
             None | Some("jsonl") => Ok(Self::JsonLines),
@@ -165,8 +169,10 @@ impl Export {
                 break;
             };
             self.after = last;
-            let events = batch.iter().filter(|(sequence, _)| *sequence <= self.last);
-            let piece = self.encoder.encode(events.map(|(_, json)| json), batch.byte_len());
+            let piece = run_cpu_bound(batch.byte_len(), || {
+                let events = batch.iter().filter(|(sequence, _)| *sequence <= self.last);
+                self.encoder.encode(events.map(|(_, json)| json), batch.byte_len())
+            });
             if !piece.is_empty() {
                 return Ok(Some(piece));
             }

@@ -48,7 +48,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Identity {
 pub(crate) fn required_scope(method: &Method, route: &str) -> Scope {
     let reads = method == Method::GET || method == Method::HEAD;
     match (route, reads) {
-        ("/metrics", _) | ("/v1/agents/{agent}/install", false) => Scope::Admin,
+        // What is on the disk of the server's user is more than what the server has.
+        ("/metrics" | "/v1/history" | "/v1/history/import", _) | ("/v1/agents/{agent}/install", false) => Scope::Admin,
         ("/v1/sessions/{id}", false) if method == Method::DELETE => Scope::Admin,
         (_, true) => Scope::Read,
         (_, false) => Scope::Drive,
@@ -71,6 +72,8 @@ mod tests {
             (Method::DELETE, "/v1/sessions/{id}", Scope::Admin),
             (Method::POST, "/v1/agents/{agent}/install", Scope::Admin),
             (Method::GET, "/metrics", Scope::Admin),
+            (Method::GET, "/v1/history", Scope::Admin),
+            (Method::POST, "/v1/history/import", Scope::Admin),
         ] {
             assert_eq!(required_scope(&method, route), scope, "{method} {route}");
         }

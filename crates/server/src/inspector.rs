@@ -39,8 +39,7 @@ pub(crate) async fn file(Path(path): Path<String>, headers: HeaderMap) -> Respon
 fn respond(path: &str, request: &HeaderMap) -> Response {
     let mut response = match interlingua_inspector::find(path) {
         Some(file) => send(file, request),
-        None if interlingua_inspector::is_built() => text(StatusCode::NOT_FOUND, "The inspector has no such file.\n"),
-        None => text(StatusCode::NOT_FOUND, NOT_BUILT),
+        None => text(StatusCode::NOT_FOUND, explain_missing_file(interlingua_inspector::is_built())),
     };
     let headers = response.headers_mut();
     for (name, value) in [
@@ -53,6 +52,10 @@ fn respond(path: &str, request: &HeaderMap) -> Response {
         headers.insert(name, HeaderValue::from_static(value));
     }
     response
+}
+
+const fn explain_missing_file(is_page_built: bool) -> &'static str {
+    if is_page_built { "The inspector has no such file.\n" } else { NOT_BUILT }
 }
 
 fn text(status: StatusCode, text: &'static str) -> Response {
@@ -120,6 +123,12 @@ mod tests {
             assert_eq!((accepts(&headers, "br"), accepts(&headers, "gzip")), (brotli, gzip), "{header}");
         }
         assert!(!accepts(&HeaderMap::new(), "gzip"));
+    }
+
+    #[test]
+    fn without_the_page_the_answer_names_the_command_that_builds_it() {
+        assert!(explain_missing_file(false).contains("`cargo xtask inspector`"));
+        assert!(!explain_missing_file(true).contains("xtask"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub(crate) fn expect_known(what: &str, given: &str, known: &[&'static str]) -> R
     if known.contains(&given) {
         return Ok(());
     }
-    let nearest = nearest(given, known);
+    let nearest = nearest_name(given, known);
     let hint = match nearest {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None if known.is_empty() => "there are none".to_owned(),
@@ -26,7 +26,8 @@ pub(crate) fn expect_known(what: &str, given: &str, known: &[&'static str]) -> R
 }
 
 /// The known name that is most similar to `given`, regardless of case and underscores; `None` if none is similar.
-fn nearest(given: &str, known: &[&'static str]) -> Option<&'static str> {
+#[must_use]
+pub fn nearest_name<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let normalize = |name: &str| name.replace(['_', '-'], "").to_ascii_lowercase();
     let given = normalize(given);
     let similarity = |name: &str| strsim::jaro_winkler(&given, &normalize(name));
@@ -55,10 +56,10 @@ mod tests {
             ("agents", "agent"),
             ("dir", "directory"),
         ] {
-            assert_eq!(nearest(given, KNOWN), Some(expected), "{given}");
+            assert_eq!(nearest_name(given, KNOWN), Some(expected), "{given}");
         }
         for given in ["", "x", "temperature", "ünïcode"] {
-            assert_eq!(nearest(given, KNOWN), None, "{given}");
+            assert_eq!(nearest_name(given, KNOWN), None, "{given}");
         }
     }
 

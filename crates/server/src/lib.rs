@@ -20,18 +20,27 @@ mod all_events;
 mod app;
 mod attachments;
 mod body;
+mod body_room;
 mod capabilities;
 mod check;
+mod compat;
 mod config;
 mod documents;
 mod events;
 mod export;
+mod file_version;
+mod files;
+mod fleet_metrics;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod health;
+mod history;
+mod history_jobs;
 mod identity;
 mod inspector;
+mod json_answer;
 mod known_names;
+mod listener;
 mod messages;
 mod metrics;
 mod object;
@@ -45,6 +54,7 @@ mod ready;
 mod request_body;
 mod request_log;
 mod requests;
+mod retention;
 mod router;
 mod search;
 mod secrets;
@@ -55,9 +65,17 @@ mod sessions;
 #[cfg(target_os = "linux")]
 mod socket_lookup;
 mod sse;
+mod tls;
 mod tokens;
+mod trace_context;
 
-pub use config::{Access, ServerConfig, Token, TokenError, WebOrigin, WebOriginError};
+pub use compat::Compat;
+pub use config::{
+    Access, FileRoots, FileRootsError, ServerConfig, SharedConfig, Token, TokenError, WebOrigin, WebOriginError,
+};
+pub use known_names::nearest_name;
+pub use listener::{Listener, ListenerError};
 pub use openapi::document as openapi_document;
 pub use serve::{ServerError, serve};
+pub use tls::{TlsError, TlsIdentity};
 pub use tokens::{NamedToken, NamedTokens, Scope, TokenFile, TokenFileError, generate_token};

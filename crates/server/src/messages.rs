@@ -1,25 +1,28 @@
 //! Messages to an agent: sending them, and the queue.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use interlingua_runtime::IncomingMessage;
+use interlingua_runtime::{IncomingMessage, run_cpu_bound};
 use interlingua_schema::{Attachment, Message};
-use interlingua_store::QueuedMessage;
+use interlingua_store::{MessageId, QueuedMessage, SessionKey, Store, StoreError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::body::JsonBody;
+use crate::json_answer::{AnswerState, AnswerWriter, Piece};
 use crate::object::Object;
 use crate::path::{RequestPath, SessionPath};
 use crate::problem::Problem;
-use crate::query::Query;
+use crate::query::{NoQuery, Query};
 use crate::sse;
+use crate::trace_context::TraceParent;
 
 /// Maximum size of a message in MiB.
 const MAX_MESSAGE_MIB: usize = 32;
+/// Size of the texts from which a part of the queue is sent. One message can be larger.
+const PIECE_BYTES: usize = 256 * 1024;
 
 /// A message for the agent.
 #[derive(Deserialize, ToSchema)]
@@ -90,6 +93,7 @@ impl From<QueuedMessage> for QueuedMessageInfo {
 
 /// The queue of a session.
 #[derive(Serialize, ToSchema)]
+#[allow(dead_code, reason = "describes what `QueueWriter` writes")]
 pub(crate) struct MessageList {
     /// The messages whose turns have not begun, in the order of their turns.
     messages: Vec<QueuedMessageInfo>,
@@ -104,10 +108,63 @@ pub(crate) struct MessageList {
     params(("id" = String, Path, description = "Session id")),
     responses((status = 200, description = "The queue", body = MessageList))
 )]
-pub(crate) async fn list(State(app): State<App>, SessionPath(id): SessionPath) -> Result<Json<MessageList>, Problem> {
+pub(crate) async fn list(
+    State(app): State<App>,
+    SessionPath(id): SessionPath,
+    _: NoQuery,
+) -> Result<Response, Problem> {
     let session = app.session(&id).await?;
-    let messages = app.store().queued_messages(session.key).await?;
-    Ok(Json(MessageList { messages: messages.into_iter().map(QueuedMessageInfo::from).collect() }))
+    let queue =
+        QueueWriter { store: app.store().clone(), session: session.key, after: None, state: AnswerState::Start };
+    queue.into_answer().await
+}
+
+/// Writes the queue of a session.
+struct QueueWriter {
+    store: Store,
+    session: SessionKey,
+    /// The message that was written last.
+    after: Option<MessageId>,
+    state: AnswerState,
+}
+
+impl AnswerWriter for QueueWriter {
+    const NAME: &'static str = "the queue of a session";
+
+    fn state(&self) -> AnswerState {
+        self.state
+    }
+
+    async fn next_piece(&mut self) -> Piece {
+        let messages = self.store.queued_messages(self.session, self.after, PIECE_BYTES).await?;
+        let text_bytes: usize = messages.iter().map(|queued| queued.message.text.len()).sum();
+        let last = messages.last().map(|queued| queued.id);
+        run_cpu_bound(text_bytes, || self.write_piece(messages, text_bytes)).inspect(|_| {
+            self.after = last.or(self.after);
+            self.state = if last.is_some() { AnswerState::Middle } else { AnswerState::Done };
+        })
+    }
+}
+
+impl QueueWriter {
+    fn write_piece(&self, messages: Vec<QueuedMessage>, text_bytes: usize) -> Piece {
+        let mut piece = Vec::with_capacity(text_bytes + messages.len() * 128 + 32);
+        let mut is_first = self.state == AnswerState::Start;
+        if is_first {
+            piece.extend_from_slice(br#"{"messages":["#);
+        }
+        if messages.is_empty() {
+            piece.extend_from_slice(b"]}");
+        }
+        for queued in messages {
+            if !std::mem::take(&mut is_first) {
+                piece.push(b',');
+            }
+            let info = QueuedMessageInfo::from(queued);
+            serde_json::to_writer(&mut piece, &info).map_err(|error| StoreError::Database(error.to_string()))?;
+        }
+        Ok(piece)
+    }
 }
 
 /// Removes a message from the queue. Does nothing if it was removed before.
@@ -149,9 +206,10 @@ pub(crate) async fn cancel(State(app): State<App>, path: RequestPath) -> Result<
 pub(crate) async fn send(
     State(app): State<App>,
     SessionPath(id): SessionPath,
+    trace: TraceParent,
     JsonBody(message): JsonBody<SendMessage, MAX_MESSAGE_MIB>,
 ) -> Result<StatusCode, Problem> {
-    app.runtime().send(&id, IncomingMessage::from(message)).await?;
+    app.runtime().send(&id, IncomingMessage::from(message).trace_parent(trace.into_inner())).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -159,7 +217,8 @@ pub(crate) async fn send(
 ///
 /// The stream closes after the turn's `turn.ended`, after `session.ended`, and when the turn waits for the user
 /// (`permission.requested`, `question.requested`), unless `hold` is true. A message with the `id` and the body of an
-/// earlier one is not queued again: the stream has the events of the earlier one's turn.
+/// earlier one is not queued again: the stream has the events of the earlier one's turn. The stream of a message that was
+/// removed from the queue closes without an event.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/messages/stream",
@@ -180,10 +239,12 @@ pub(crate) async fn stream(
     State(app): State<App>,
     SessionPath(id): SessionPath,
     query: Query,
+    trace: TraceParent,
     JsonBody(message): JsonBody<SendMessage, MAX_MESSAGE_MIB>,
 ) -> Result<Response, Problem> {
     let (raw, hold) = (query.raw_payloads()?, query.flag("hold")?);
     let session = app.session(&id).await?;
-    let sent = app.runtime().send(&id, IncomingMessage::from(message)).await?;
+    let message = IncomingMessage::from(message).trace_parent(trace.into_inner());
+    let sent = app.runtime().send(&id, message).await?;
     Ok(sse::stream_turn(&app, session.key, sent, raw, hold))
 }

@@ -3,6 +3,7 @@
 //! Paths and bodies are described at the handlers. This module adds what is common to many of them: the possible
 //! problem documents, and the universal event, whose schema is the same as in `/v1/schema.json`.
 
+mod examples;
 mod refine;
 
 use serde::Serialize;
@@ -12,8 +13,8 @@ use utoipa::openapi::{Components, OpenApi as Document, RefOr, Schema};
 use utoipa::{Modify, OpenApi, PartialSchema, ToSchema};
 
 use crate::{
-    agents, all_events, attachments, check, documents, events, export, health, messages, metrics, problem, ready,
-    requests, search, secrets, session_list, sessions,
+    agents, all_events, attachments, check, documents, events, export, files, health, history, messages, metrics,
+    problem, ready, requests, search, secrets, session_list, sessions,
 };
 
 #[derive(OpenApi)]
@@ -30,6 +31,9 @@ use crate::{
         agents::install_status,
         agents::modes,
         agents::models,
+        history::list,
+        history::import,
+        history::import_status,
         session_list::list,
         sessions::create,
         sessions::get,
@@ -52,6 +56,14 @@ use crate::{
         requests::reply_question,
         requests::reject_question,
         requests::reply_permission,
+        files::entries,
+        files::stat,
+        files::read,
+        files::write,
+        files::create_directory,
+        files::rename,
+        files::delete,
+        files::upload_batch,
         documents::openapi,
         documents::schema,
         metrics::get_metrics,
@@ -64,7 +76,9 @@ use crate::{
         (name = "messages", description = "Sending messages to an agent"),
         (name = "events", description = "Reading the events of a session"),
         (name = "requests", description = "Answering permission requests and questions"),
+        (name = "files", description = "Files of sessions, if the server runs with --fs"),
         (name = "agents", description = "The agents and their installation"),
+        (name = "history", description = "The sessions that agents keep on disk"),
         (name = "server", description = "The server itself"),
     ),
 )]
@@ -168,7 +182,14 @@ fn add_problems(document: &mut Value) {
                 .is_some_and(|parameters| parameters.iter().any(|parameter| parameter["in"] == "query"));
             let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) else { continue };
             let reads_store = ["/v1/sessions", "/v1/events", "/v1/search"].iter().any(|start| path.starts_with(start));
-            let creates = path == "/v1/sessions/{id}" && has_body;
+            let uses_files = path.starts_with("/v1/fs/");
+            let creates = path == "/v1/sessions/{id}" && method == "post";
+            let asks_agent = path.contains("agents/");
+            let bad_gateway = match (asks_agent || creates, has_body) {
+                (true, true) => "The agent cannot be reached or installed, or the body was cut off",
+                (true, false) => "The agent cannot be reached",
+                (false, _) => "The body was cut off",
+            };
             for (status, when, description) in [
                 ("400", has_body || has_query || path.contains('{'), "The request is invalid"),
                 ("401", path != "/v1/health" && path != "/v1/ready", "The token is missing or wrong"),
@@ -178,17 +199,19 @@ fn add_problems(document: &mut Value) {
                     "The client is an agent of this server, or the server has no token and the Host or Origin is not allowed",
                 ),
                 ("404", path.contains('{'), "The session, request or agent does not exist"),
+                ("404", uses_files, "The file or session does not exist, or the filesystem API is off"),
                 ("409", creates, "The session id is taken"),
                 ("410", path.contains("/events"), "The offset is beyond the last event"),
-                ("413", has_body, "The body is too large"),
+                ("413", has_body && (has_json_body || !uses_files), "The body is too large"),
                 ("415", has_json_body, "The content type of the body is not JSON"),
                 ("408", has_body, "The client did not send the body in time"),
                 ("422", has_body || has_query, "The body is JSON of the wrong shape, or a name is unknown"),
-                ("500", reads_store, "Internal error of the server"),
-                ("502", path.contains("agents/"), "The agent cannot be reached or installed"),
-                ("503", reads_store, "The server is shutting down"),
+                ("500", reads_store || uses_files, "Internal error of the server"),
+                ("502", asks_agent || has_body, bad_gateway),
+                ("503", true, "The server is shutting down, or has no capacity for another connection"),
                 ("504", path.contains('{'), "The agent did not answer in time"),
                 ("507", path.contains("sessions") && method != "get", "The disk is full; nothing was written"),
+                ("507", uses_files && method != "get", "The disk is full"),
             ] {
                 if when {
                     responses.entry(status).or_insert_with(|| json!({ "description": description }));
@@ -253,7 +276,7 @@ mod tests {
         let required: Vec<&str> =
             session["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
         for (name, schema) in session["properties"].as_object().unwrap() {
-            let is_omitted = ["lastTurnStatus", "secretsMissing"].contains(&name.as_str());
+            let is_omitted = ["lastTurnStatus", "secretsMissing", "placement", "server"].contains(&name.as_str());
             assert_eq!(required.contains(&name.as_str()), !is_omitted, "{name}");
             let is_nullable = schema["type"].as_array().is_some_and(|types| types.contains(&"null".into()))
                 || ["anyOf", "oneOf"].iter().any(|any| {
@@ -282,20 +305,60 @@ mod tests {
     }
 
     #[test]
-    fn every_example_names_an_operation() {
+    fn the_document_states_what_the_server_enforces() {
         let document = document();
-        let operations: Vec<&Value> = document["paths"]
-            .as_object()
-            .unwrap()
-            .values()
-            .flat_map(|operations| operations.as_object().unwrap().values())
-            .collect();
-        for (id, example) in refine::EXAMPLES {
-            let operation = operations.iter().find(|operation| operation["operationId"] == id);
-            let body = &operation.unwrap_or_else(|| panic!("no operation {id}"))["requestBody"]["content"];
-            let expected: Value = serde_json::from_str(example).unwrap();
-            assert_eq!(body["application/json"]["example"], expected, "{id}");
+        let schemas = &document["components"]["schemas"];
+        for strict in ["CreateSession", "UpdateSession"] {
+            assert_eq!(schemas[strict]["additionalProperties"], false, "{strict}");
         }
+        for open in [
+            &schemas["Problem"]["properties"]["type"],
+            &schemas["ServerInfoStatus"],
+            &schemas["InstallState"],
+            &schemas["SessionState"],
+        ] {
+            assert_eq!((&open["x-open-enum"], open["enum"].is_array()), (&true.into(), true), "{open}");
+        }
+        let states = interlingua_runtime::InstallState::ALL.map(|state| json!(state));
+        assert_eq!(schemas["InstallState"]["enum"].as_array().unwrap().as_slice(), states);
+        // What is omitted or refused is never null, and what is always there is required.
+        for (schema, property) in
+            [("InstallInfo", "message"), ("InstallInfo", "progress"), ("McpSecrets", "env"), ("McpSecrets", "headers")]
+        {
+            let found = schemas[schema]["properties"][property].to_string();
+            assert!(!found.contains("null"), "{schema}.{property}: {found}");
+        }
+        assert!(schemas["Violation"]["required"].as_array().unwrap().contains(&"rule".into()));
+        let operation = |path: &str, method: &str| document["paths"][path][method].clone();
+        for (path, method, name, key, value) in [
+            ("/v1/agents/{agent}/install", "post", "Prefer", "type", "string"),
+            ("/v1/events/sse", "get", "Last-Event-ID", "type", "string"),
+            ("/v1/sessions/{id}/events/sse", "get", "Last-Event-ID", "type", "integer"),
+            ("/v1/sessions", "get", "cursor", "pattern", "^[0-9]+$"),
+            ("/v1/sessions/{id}/export", "get", "format", "default", "jsonl"),
+        ] {
+            let parameters = operation(path, method)["parameters"].clone();
+            let found = parameters.as_array().unwrap().iter().find(|parameter| parameter["name"] == name);
+            assert_eq!(found.unwrap()["schema"][key], value, "{path} {name}");
+        }
+        for (path, method, statuses) in [
+            ("/v1/sessions/{id}", "post", &["502", "503", "507"][..]),
+            ("/v1/sessions/{id}/messages", "post", &["502"]),
+            ("/v1/health", "get", &["503"]),
+            ("/v1/openapi.json", "get", &["503"]),
+        ] {
+            for status in statuses {
+                assert!(operation(path, method)["responses"][status].is_object(), "{method} {path} {status}");
+            }
+        }
+        let export = operation("/v1/sessions/{id}/export", "get");
+        assert_eq!(export["responses"]["200"]["headers"]["Content-Disposition"]["required"], true);
+        assert_eq!(export["responses"]["503"]["headers"]["Retry-After"]["required"], true);
+        let stream = operation("/v1/events/sse", "get")["responses"]["200"]["content"]["text/event-stream"].clone();
+        let example = stream["example"].as_str().unwrap();
+        let (id, data) = example.trim_end().split_once("\ndata: ").unwrap();
+        assert!(id.trim_start_matches("id: ").parse::<interlingua_store::GlobalCursor>().is_ok(), "{example}");
+        serde_json::from_str::<interlingua_schema::UniversalEvent>(data).unwrap();
     }
 
     #[test]

@@ -17,19 +17,25 @@ use crate::app::App;
 use crate::config::{Access, ServerConfig};
 use crate::problem::{Problem, ProblemKind};
 
+/// Extension of requests that came over TLS.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OverTls;
+
 /// Middleware: rejects requests that a foreign web page may have sent, if the server has no token.
 pub(crate) async fn reject_foreign_pages(
     State(app): State<App>,
     request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    if matches!(app.config().access, Access::Loopback) {
-        check_origin(app.config(), request.uri(), request.headers())?;
+    let config = app.config();
+    if matches!(config.access, Access::Loopback) {
+        let scheme = if request.extensions().get::<OverTls>().is_some() { "https://" } else { "http://" };
+        check_origin(&config, request.uri(), request.headers(), scheme)?;
     }
     Ok(next.run(request).await)
 }
 
-fn check_origin(config: &ServerConfig, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+fn check_origin(config: &ServerConfig, uri: &Uri, headers: &HeaderMap, scheme: &str) -> Result<(), Problem> {
     let forbidden = |detail: String| Problem::new(ProblemKind::ForbiddenOrigin, detail);
     // A host in the request target takes precedence over the Host header.
     let host_header = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
@@ -41,7 +47,7 @@ fn check_origin(config: &ServerConfig, uri: &Uri, headers: &HeaderMap) -> Result
         return check_fetch_site(config, headers);
     };
     let origin = String::from_utf8_lossy(origin.as_bytes());
-    let is_own = origin.strip_prefix("http://").is_some_and(|rest| rest.eq_ignore_ascii_case(host.as_str()));
+    let is_own = origin.strip_prefix(scheme).is_some_and(|rest| rest.eq_ignore_ascii_case(host.as_str()));
     if is_own || config.allowed_origins.iter().any(|allowed| allowed.as_str() == origin) {
         return Ok(());
     }
@@ -88,7 +94,7 @@ mod tests {
                 headers.insert(name, value.parse().unwrap());
             }
         }
-        check_origin(&config, &Uri::from_static("/v1/agents"), &headers).is_ok()
+        check_origin(&config, &Uri::from_static("/v1/agents"), &headers, "http://").is_ok()
     }
 
     #[test]
@@ -121,7 +127,7 @@ mod tests {
         let check = |site: &'static str| {
             let headers = [(HOST, "localhost"), (HeaderName::from_static("sec-fetch-site"), site)];
             let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value))).into_iter().collect();
-            check_origin(&config, &Uri::from_static("/v1/agents"), &headers)
+            check_origin(&config, &Uri::from_static("/v1/agents"), &headers, "http://")
         };
         assert!(check("cross-site").is_err());
         for site in ["same-origin", "same-site", "none"] {
@@ -135,6 +141,6 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(HOST, "localhost".parse().unwrap());
         let target = Uri::from_static("http://evil.example/v1/agents");
-        assert!(check_origin(&config, &target, &headers).is_err());
+        assert!(check_origin(&config, &target, &headers, "http://").is_err());
     }
 }

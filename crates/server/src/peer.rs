@@ -1,9 +1,11 @@
 //! Keeps agents from using the API of the server that runs them, for example to answer their own permission requests.
 //!
 //! The check happens once per connection, when it is accepted. A connection from this machine is refused while an agent
-//! runs if the socket of its other end is open in a process that descends from one of our supervisors, or if it belongs
-//! to our own user and no process that we can examine has it open. A connection that was accepted while no agent ran
-//! cannot belong to one that is started later.
+//! runs if the socket of its other end is open in a process that descends from one of our supervisors. It is refused too
+//! if that cannot be ruled out: it belongs to our own user and no process that we can examine has it open, or it belongs
+//! to another user as whom an agent runs a program. A connection that was accepted while no agent ran
+//! cannot belong to one that is started later. A connection to a Unix socket belongs to the process that opened it,
+//! which the kernel names; one that is gone counts as an agent.
 
 #[cfg(target_os = "linux")]
 use std::net::SocketAddr;
@@ -12,8 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 #[cfg(target_os = "linux")]
-use interlingua_runtime::{SocketOwner, SocketOwners, has_running_agents};
-use tokio::net::TcpStream;
+use interlingua_runtime::{SocketOwner, SocketOwners, agents_run_as, find_process_owner, has_running_agents};
+use tokio::net::{TcpStream, UnixStream};
 #[cfg(target_os = "linux")]
 use tokio::sync::oneshot;
 
@@ -29,7 +31,7 @@ pub(crate) enum Peer {
     /// A process of an agent.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "agents are recognised on Linux only"))]
     Agent,
-    /// A process of our own user that cannot be examined, while an agent runs.
+    /// A process that cannot be examined and may belong to an agent.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "agents are recognised on Linux only"))]
     Unknown,
 }
@@ -88,8 +90,36 @@ impl PeerCheck {
     }
 }
 
+#[cfg(target_os = "linux")]
+impl PeerCheck {
+    /// Finds out who opened a connection to a Unix socket. The kernel knows the process.
+    #[expect(clippy::unused_self, reason = "the same on every system")]
+    pub(crate) fn check_unix(&self, stream: &UnixStream) -> Peer {
+        if !has_running_agents() {
+            return Peer::Client;
+        }
+        let Ok(credentials) = stream.peer_cred() else {
+            // The connection is gone.
+            return Peer::Unknown;
+        };
+        let process = credentials.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0);
+        match process.map(find_process_owner) {
+            Some(SocketOwner::Agent) => Peer::Agent,
+            // A process of another container.
+            None if credentials.uid() == rustix::process::geteuid().as_raw() => Peer::Unknown,
+            Some(SocketOwner::Other) | None => Peer::Client,
+        }
+    }
+}
+
 #[cfg(not(target_os = "linux"))]
 impl PeerCheck {
+    /// Agents are recognised on Linux only.
+    #[expect(clippy::unused_self, reason = "the same on every system")]
+    pub(crate) fn check_unix(&self, _: &UnixStream) -> Peer {
+        Peer::Client
+    }
+
     /// Agents are recognised on Linux only.
     pub(crate) async fn check(&self, _: &TcpStream) -> Peer {
         Peer::Client
@@ -115,6 +145,7 @@ impl Shared {
                 Ok(Some(socket)) if socket.user == own_user.as_raw() || own_user.is_root() => {
                     searched.push((check, socket));
                 }
+                Ok(Some(socket)) if agents_run_as(socket.user) => check.answer(Peer::Unknown),
                 Ok(Some(_)) => check.answer(Peer::Client),
                 Ok(None) => check.answer_by_address(),
                 Err(error) => {
@@ -162,8 +193,8 @@ pub(crate) fn refusal_router(peer: Peer) -> Option<Router> {
         }
         Peer::Unknown => {
             "an agent is running, and it cannot be ruled out that this connection belongs to it, because the \
-                          process that opened it cannot be examined or is gone; connect from another user or from a \
-                          process that is not protected"
+             process that opened it cannot be examined or is gone; connect from another user, as whom no agent runs \
+             programs, or from a process that is not protected"
         }
     };
     Some(Router::new().fallback(move || async move { Problem::new(ProblemKind::ForbiddenAgent, detail) }))

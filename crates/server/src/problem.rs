@@ -1,12 +1,10 @@
 //! Problem documents (RFC 9457): the errors of the API.
 
-use std::time::Duration;
-
 use axum::Json;
 use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use interlingua_runtime::RuntimeError;
+use interlingua_runtime::{InstallRemedy, RuntimeError};
 use interlingua_schema::SessionId;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -35,7 +33,7 @@ macro_rules! problem_kinds {
                 match self { $(Self::$kind => StatusCode::$status,)+ }
             }
 
-            const fn title(self) -> &'static str {
+            pub(crate) const fn title(self) -> &'static str {
                 match self { $(Self::$kind => $title,)+ }
             }
         }
@@ -93,7 +91,7 @@ problem_kinds! {
     StreamError = "stream_error", BAD_GATEWAY, "Stream error";
     /// The agent did not answer in time. 408 if the client did not send the body in time.
     Timeout = "timeout", GATEWAY_TIMEOUT, "Timeout";
-    /// The server is shutting down or overloaded. The answer has a `Retry-After`.
+    /// The server is shutting down or overloaded, or the shared database cannot be reached. The answer has a `Retry-After`.
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "Unavailable";
     /// The disk is full, or the session or the store has reached its limit.
     StorageFull = "storage_full", INSUFFICIENT_STORAGE, "Storage full";
@@ -152,7 +150,7 @@ fn kind_schema() -> utoipa::openapi::Object {
 }
 
 impl ProblemKind {
-    fn urn(self) -> String {
+    pub(crate) fn urn(self) -> String {
         format!("urn:interlingua:error:{}", self.name())
     }
 }
@@ -177,9 +175,8 @@ impl Problem {
         self.status == StatusCode::UNPROCESSABLE_ENTITY
     }
 
-    /// The client did not send the next part of the body in time (408).
-    pub(crate) fn request_timeout(limit: Duration) -> Self {
-        let detail = format!("no part of the request body arrived within {} s", limit.as_secs());
+    /// The client did not send the body in time (408).
+    pub(crate) fn request_timeout(detail: impl Into<String>) -> Self {
         Self { status: StatusCode::REQUEST_TIMEOUT, ..Self::new(ProblemKind::Timeout, detail) }
     }
 
@@ -203,6 +200,30 @@ impl Problem {
         self
     }
 
+    pub(crate) const fn kind(&self) -> ProblemKind {
+        self.kind
+    }
+
+    pub(crate) const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    pub(crate) fn agent_id(&self) -> Option<&str> {
+        self.agent.as_deref()
+    }
+
+    pub(crate) const fn session_id(&self) -> Option<&SessionId> {
+        self.session_id.as_ref()
+    }
+
+    pub(crate) const fn details_value(&self) -> Option<&Value> {
+        self.details.as_ref()
+    }
+
     pub(crate) fn details(mut self, details: Value) -> Self {
         self.details = Some(details);
         self
@@ -214,6 +235,7 @@ impl IntoResponse for Problem {
         if self.status.is_server_error() {
             tracing::warn!(kind = self.kind.name(), detail = self.detail, "request failed");
         }
+        let problem = self.clone();
         let document = ProblemDocument {
             kind: self.kind.urn(),
             title: self.kind.title(),
@@ -224,6 +246,8 @@ impl IntoResponse for Problem {
             details: self.details,
         };
         let mut response = (self.status, Json(document)).into_response();
+        // For middleware that writes it in another form.
+        response.extensions_mut().insert(problem);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if self.kind == ProblemKind::TokenInvalid {
@@ -247,13 +271,17 @@ impl From<RuntimeError> for Problem {
             RuntimeError::UnsupportedAgent { agent, known } => {
                 Self::new(ProblemKind::UnsupportedAgent, detail).agent(agent).details(json!({ "known": known }))
             }
-            RuntimeError::ModeNotSupported { agent, field, known, .. } => {
+            RuntimeError::ModeNotSupported { agent, field, known, mode, .. } => {
                 Self::new(ProblemKind::ModeNotSupported, detail)
                     .agent(agent)
-                    .details(json!({ "field": field, "known": known }))
+                    .details(json!({ "field": field, "mode": mode, "known": known }))
             }
-            RuntimeError::AgentNotInstalled { agent, command } => {
-                Self::new(ProblemKind::AgentNotInstalled, detail).agent(agent).details(json!({ "command": command }))
+            RuntimeError::AgentNotInstalled { agent, remedy } => {
+                let problem = Self::new(ProblemKind::AgentNotInstalled, detail).agent(agent);
+                match remedy {
+                    InstallRemedy::Command(command) => problem.details(json!({ "command": command })),
+                    _ => problem,
+                }
             }
             RuntimeError::SessionNotFound(id) => Self::new(ProblemKind::SessionNotFound, detail).session(&id),
             RuntimeError::PermissionNotFound { session, id } => Self::new(ProblemKind::PermissionNotFound, detail)
@@ -281,7 +309,7 @@ impl From<RuntimeError> for Problem {
             }
             RuntimeError::InstallFailed { agent, .. } => Self::new(ProblemKind::InstallFailed, detail).agent(agent),
             RuntimeError::Timeout(_) => Self::new(ProblemKind::Timeout, detail),
-            RuntimeError::ShuttingDown => Self::new(ProblemKind::Unavailable, detail),
+            RuntimeError::ShuttingDown | RuntimeError::OwnedByOther(_) => Self::new(ProblemKind::Unavailable, detail),
             RuntimeError::Store(error) => error.into(),
             // `RuntimeError` is non-exhaustive.
             _ => Self::new(ProblemKind::InternalError, detail),
@@ -293,9 +321,14 @@ impl From<interlingua_store::StoreError> for Problem {
     fn from(error: interlingua_store::StoreError) -> Self {
         use interlingua_store::StoreError;
 
+        match &error {
+            StoreError::TooManyLabels { .. } => return Self::invalid(error.to_string()).field("labels"),
+            StoreError::TooManyWords { .. } => return Self::invalid(error.to_string()).field("q"),
+            _ => {}
+        }
         let kind = match &error {
             error if error.is_storage_full() => ProblemKind::StorageFull,
-            StoreError::Closed => ProblemKind::Unavailable,
+            StoreError::Closed | StoreError::Unavailable(_) | StoreError::LeaseLost => ProblemKind::Unavailable,
             StoreError::SessionNotFound => ProblemKind::SessionNotFound,
             StoreError::SessionEnded => ProblemKind::SessionEnded,
             StoreError::CursorGone => ProblemKind::CursorGone,

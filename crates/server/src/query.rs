@@ -6,21 +6,37 @@ use axum::extract::{FromRequestParts, Query as Pairs};
 use axum::http::request::Parts;
 use interlingua_store::RawPayloads;
 
+use crate::app::App;
 use crate::known_names::expect_known;
 use crate::problem::Problem;
 
 /// The query parameters. Names are accepted in both spellings, `includeRaw` and `include_raw`. Unknown ones are ignored,
-/// unless the handler calls [`expect_only`](Query::expect_only).
-pub(crate) struct Query(Vec<(String, String)>);
+/// unless the handler calls [`expect_only`](Query::expect_only) or uses [`NoQuery`] instead.
+pub(crate) struct Query {
+    pairs: Vec<(String, String)>,
+    /// Whether unknown parameters are ignored everywhere, as clients of another API expect.
+    ignores_unknown: bool,
+}
 
-impl<S: Send + Sync> FromRequestParts<S> for Query {
+impl FromRequestParts<App> for Query {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Pairs(pairs) = Pairs::from_request_parts(parts, state)
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let Pairs(pairs) = Pairs::from_request_parts(parts, app)
             .await
             .map_err(|error| Problem::invalid(format!("the query string is invalid: {}", error.body_text())))?;
-        Ok(Self(pairs))
+        Ok(Self { pairs, ignores_unknown: app.config().compat.is_some() })
+    }
+}
+
+/// Extractor of a list or a stream that has no query parameters: any is refused (422).
+pub(crate) struct NoQuery;
+
+impl FromRequestParts<App> for NoQuery {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        Query::from_request_parts(parts, app).await?.expect_only(&[]).map(|()| Self)
     }
 }
 
@@ -28,8 +44,8 @@ impl Query {
     /// Refuses parameters other than these (422), which are written with underscores. Lists use it: a filter that is
     /// ignored would answer too much.
     pub(crate) fn expect_only(&self, known: &[&'static str]) -> Result<(), Problem> {
-        for (given, _) in &self.0 {
-            if !known.iter().any(|name| is_camel_case_of(given, name)) {
+        for (given, _) in &self.pairs {
+            if !self.ignores_unknown && !known.iter().any(|name| is_camel_case_of(given, name)) {
                 expect_known("query parameter", given, known)?;
             }
         }
@@ -39,7 +55,7 @@ impl Query {
     /// Value of a parameter. `name` is written with underscores.
     fn value(&self, name: &str) -> Result<Option<&str>, Problem> {
         let matches = |given: &str| given == name || is_camel_case_of(given, name);
-        let mut values = self.0.iter().filter(|(given, _)| matches(given)).map(|(_, value)| value.as_str());
+        let mut values = self.pairs.iter().filter(|(given, _)| matches(given)).map(|(_, value)| value.as_str());
         let first = values.next();
         if values.next().is_some() {
             return Err(Problem::invalid(format!("the query parameter `{name}` is given more than once")).field(name));
@@ -54,7 +70,7 @@ impl Query {
 
     /// All values of a parameter that may be repeated.
     pub(crate) fn texts<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let values = self.0.iter().filter(move |(given, _)| given == name || is_camel_case_of(given, name));
+        let values = self.pairs.iter().filter(move |(given, _)| given == name || is_camel_case_of(given, name));
         values.map(|(_, value)| value.as_str())
     }
 
@@ -107,7 +123,8 @@ mod tests {
     use super::*;
 
     fn query(pairs: &[(&str, &str)]) -> Query {
-        Query(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+        let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Query { pairs, ignores_unknown: false }
     }
 
     #[test]

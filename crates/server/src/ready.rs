@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
+use interlingua_store::{Store, StoreError, StoreProbe};
 use serde::Serialize;
 use serde_json::json;
-use tokio::time::timeout;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
 use utoipa::ToSchema;
 
 use crate::app::App;
@@ -15,8 +17,32 @@ use crate::problem::{Problem, ProblemKind};
 /// How long the store may take to commit.
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long the answer of the store is used. Without a token, clients must not be able to keep the store busy.
+const MAX_PROBE_AGE: Duration = Duration::from_secs(1);
+
 /// Free space below which the server is not ready.
 const MIN_FREE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The last answer of the store.
+#[derive(Debug, Default)]
+pub(crate) struct CachedProbe(Mutex<Option<(Instant, StoreAnswer)>>);
+
+/// The answer of the store; `None` if it did not come in time.
+type StoreAnswer = Option<Result<StoreProbe, StoreError>>;
+
+impl CachedProbe {
+    /// Asks the store, unless its last answer is recent.
+    async fn get(&self, store: &Store) -> StoreAnswer {
+        // Requests that come together wait for the same answer.
+        let mut cached = self.0.lock().await;
+        if let Some((_, answer)) = cached.as_ref().filter(|(time, _)| time.elapsed() < MAX_PROBE_AGE) {
+            return answer.clone();
+        }
+        let answer = timeout(STORE_TIMEOUT, store.probe()).await.ok();
+        *cached = Some((Instant::now(), answer.clone()));
+        answer
+    }
+}
 
 /// The server can take work.
 #[derive(Serialize, ToSchema)]
@@ -38,7 +64,7 @@ struct Cause {
 }
 
 /// Checks that the server can take work: it is not draining, its store commits, and there is space on the disk. Needs no
-/// token.
+/// token. The store is asked at most once per second.
 #[utoipa::path(
     get,
     path = "/v1/ready",
@@ -56,13 +82,13 @@ pub(crate) async fn get_ready(State(app): State<App>) -> Result<Json<Ready>, Pro
         let detail = "the server is stopping; it finishes the turns that run and starts no others".to_owned();
         causes.push(Cause { cause: "draining", detail });
     }
-    let probe = match timeout(STORE_TIMEOUT, app.store().probe()).await {
-        Ok(Ok(probe)) => Some(probe),
-        Ok(Err(error)) => {
+    let probe = match app.store_probe().get(app.store()).await {
+        Some(Ok(probe)) => Some(probe),
+        Some(Err(error)) => {
             causes.push(Cause { cause: "store_failed", detail: format!("the store cannot commit: {error}") });
             None
         }
-        Err(_) => {
+        None => {
             let detail = format!("the store did not commit within {} s", STORE_TIMEOUT.as_secs());
             causes.push(Cause { cause: "store_lag", detail });
             None

@@ -1,7 +1,4 @@
-//! Large request bodies, and those that no handler reads to the end.
-//!
-//! A large body takes memory several times: as bytes, as a parsed value, as what is stored. So only a few are handled at
-//! a time; the others wait in their connections.
+//! Request bodies: room for the large ones, and what happens to those that no handler reads to the end.
 //!
 //! A request may be refused before its body is read: wrong token, unknown path, too large. If the connection were closed
 //! while the client still sends, the client would see a broken pipe instead of the answer. So the rest of the body is
@@ -20,10 +17,10 @@ use axum::middleware::Next;
 use axum::response::Response;
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
-use interlingua_runtime::LARGE_TEXT_BYTES;
 use tokio::time::timeout;
 
 use crate::app::App;
+use crate::body_room::BodyRoom;
 
 /// Maximum number of bytes that are discarded. The connection is closed if the client sends more.
 const MAX_DISCARDED_BYTES: usize = 128 * 1024 * 1024;
@@ -31,21 +28,14 @@ const MAX_DISCARDED_BYTES: usize = 128 * 1024 * 1024;
 /// How long the rest of a body is awaited.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Number of KiB of large bodies that are handled at a time.
-pub(crate) const LARGE_BODIES_KIB: usize = 32 * 1024;
-
-/// Middleware: waits until there is room for a large body, and keeps the room until the request is handled.
-pub(crate) async fn limit_large_bodies(State(app): State<App>, request: Request, next: Next) -> Response {
-    let size = request.body().size_hint();
-    // A body without a declared length may have any.
-    let bytes = size.upper().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX);
-    if bytes <= LARGE_TEXT_BYTES {
-        return next.run(request).await;
-    }
-    let kib = u32::try_from((bytes / 1024).min(LARGE_BODIES_KIB)).unwrap_or(u32::MAX);
-    // The semaphore is never closed.
-    let _permit = app.large_bodies().acquire_many(kib).await;
-    next.run(request).await
+/// Middleware: lets the extractors of bodies take room, and keeps it until the request is handled. A body that is written
+/// to a file piece by piece takes none.
+pub(crate) async fn limit_large_bodies(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let room = BodyRoom::new(app.body_memory().clone());
+    request.extensions_mut().insert(room.clone());
+    let response = next.run(request).await;
+    drop(room);
+    response
 }
 
 /// Middleware: discards what is left of the request's body before the answer is sent.
@@ -54,7 +44,7 @@ pub(crate) async fn discard_unread_body(request: Request, next: Next) -> Respons
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();
-    // A client with `Expect: 100-continue` does not send the body before somebody reads it.
+    // A client with `Expect: 100-continue` does not send the body before the server reads it.
     let waits_for_continue = parts.headers.contains_key(EXPECT);
     let shared = Arc::new(Mutex::new(SharedBody { body, was_read: false }));
     let handed_out = Body::new(BodyHandle(Arc::clone(&shared)));

@@ -11,9 +11,10 @@ use axum::response::Response;
 
 use crate::app::App;
 use crate::identity::Identity;
+use crate::trace_context::TraceParent;
 
 /// Header with the id of a request, in the request, in its answer and in the log.
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Maximum length of an id that a client chose.
 const MAX_REQUEST_ID_BYTES: usize = 128;
@@ -26,18 +27,22 @@ pub(crate) async fn log_request(State(app): State<App>, request: Request, next: 
     let path = request.uri().path().to_owned();
     let route = request.extensions().get::<MatchedPath>().map_or("none".to_owned(), |path| path.as_str().to_owned());
     let id = request.headers().get(&REQUEST_ID).filter(|id| is_request_id(id)).cloned().unwrap_or_else(new_request_id);
+    let trace = TraceParent::from_headers(request.headers());
     let mut response = next.run(request).await;
     let (status, elapsed) = (response.status(), started.elapsed());
     // A client can send any method, and each would become a new label.
     let label = if is_standard(method.as_str()) { method.as_str() } else { "other" };
     app.metrics().record_request(label, &route, status, elapsed);
     let token = response.extensions().get::<Identity>().and_then(|identity| identity.token.as_deref());
-    let (request_id, status, elapsed_us) = (id.to_str().unwrap_or_default(), status.as_u16(), elapsed.as_micros());
+    let (request_id, status) = (id.to_str().unwrap_or_default(), status.as_u16());
+    // A number of 128 bits would be text in the JSON log.
+    let elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
+    let trace_id = trace.trace_id();
     // Probes come every few seconds.
     if ["/v1/health", "/v1/ready", "/metrics"].contains(&route.as_str()) {
-        tracing::debug!(request_id, token, %method, path, status, elapsed_us, "request");
+        tracing::debug!(request_id, trace_id, token, %method, path, status, elapsed_us, "request");
     } else {
-        tracing::info!(request_id, token, %method, path, status, elapsed_us, "request");
+        tracing::info!(request_id, trace_id, token, %method, path, status, elapsed_us, "request");
     }
     response.headers_mut().insert(REQUEST_ID, id);
     response

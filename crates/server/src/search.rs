@@ -51,7 +51,7 @@ pub(crate) struct SearchHit {
     tag = "events",
     operation_id = "search",
     params(
-        ("q" = String, Query, description = "Words that must all occur in the text of an event, in upper or lower case. Words in double quotes must follow each other; `word*` matches the beginnings of words"),
+        ("q" = String, Query, description = "Words that must all occur in the text of an event, in upper or lower case. Words in double quotes must follow each other; `word*` matches the beginnings of words. At most 64 words"),
         ("agent" = Option<String>, Query, description = "Only sessions with this agent"),
         ("since" = Option<String>, Query, description = "Only events since: milliseconds since 1970, or a time such as `2026-01-31T08:00:00Z`"),
         ("limit" = Option<usize>, Query, description = "Maximum number of results, 200 at most; 20 if absent"),

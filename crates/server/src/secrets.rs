@@ -1,4 +1,4 @@
-//! Handing in the values of a session that are kept in memory only.
+//! Supplying the values of a session that are kept in memory only.
 
 use std::collections::BTreeMap;
 
@@ -31,8 +31,10 @@ pub(crate) struct SessionSecrets {
 #[allow(dead_code, reason = "describes `McpSecrets` of the runtime")]
 struct McpSecretsSchema {
     /// Environment variables of a program.
+    #[schema(nullable = false)]
     env: Option<BTreeMap<String, String>>,
     /// Headers of the requests to a URL.
+    #[schema(nullable = false)]
     headers: Option<BTreeMap<String, String>>,
 }
 
@@ -49,7 +51,7 @@ impl From<SessionSecrets> for interlingua_runtime::SessionSecrets {
     }
 }
 
-/// Hands in values that a session was created with (`env`, and the environment and headers of MCP servers).
+/// Supplies values that a session was created with (`env`, and the environment and headers of MCP servers).
 ///
 /// They are kept in memory only, so a session in the state `needs_secrets` waits for them after a restart of the server;
 /// `secretsMissing` has their names. When the last one is there, the queued messages get their turns. Values that are not

@@ -66,6 +66,14 @@ pub(crate) struct SessionInfo {
     /// Title for people.
     #[schema(required = true)]
     title: Option<String>,
+    /// Where the agent can run: `any`, or the name of a server. Omitted unless servers share the store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    placement: Option<String>,
+    /// The server that owns the session now. Omitted while it is idle, and unless servers share the store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    server: Option<String>,
 }
 
 /// What a session is doing.
@@ -109,6 +117,8 @@ impl SessionInfo {
             updated_at: session.updated_at.as_millis(),
             directory: session.directory,
             title: session.title,
+            placement: session.placement,
+            server: session.owner,
         }
     }
 }

@@ -2,11 +2,8 @@
 
 use std::io::Write as _;
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use axum::response::Response;
 use interlingua_runtime::SessionState;
 use interlingua_schema::Timestamp;
 use interlingua_store::{SessionFilter, SessionKey, StoreError};
@@ -14,6 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
+use crate::json_answer::{AnswerState, AnswerWriter, Piece};
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::session_info::SessionInfo;
@@ -61,13 +59,7 @@ pub(crate) async fn list(State(app): State<App>, query: Query) -> Result<Respons
     let from = query.number("cursor")?.map(SessionKey::from_number);
     let filter = parse_filter(&app, &query)?;
     let total = app.store().count_sessions(&filter).await?;
-    let mut list = ListWriter { app, filter, total, from, remaining, state: ListState::Start };
-    let first = list.next_piece().await?;
-    let body = match list.state {
-        ListState::Done => Body::from(first),
-        _ => Body::from_stream(stream::unfold((Some(first), list), stream_list)),
-    };
-    Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
+    ListWriter { app, filter, total, from, remaining, state: AnswerState::Start }.into_answer().await
 }
 
 fn parse_filter(app: &App, query: &Query) -> Result<SessionFilter, Problem> {
@@ -82,7 +74,6 @@ fn parse_filter(app: &App, query: &Query) -> Result<SessionFilter, Problem> {
             Some(app.runtime().state_filter(state))
         }
     };
-    let labels = query.texts("label").map(parse_label);
     let owned = |text: Option<&str>| text.map(str::to_owned);
     let directory = query.text("directory")?.map(|path| match path.trim_end_matches('/') {
         "" => "/".to_owned(),
@@ -91,18 +82,20 @@ fn parse_filter(app: &App, query: &Query) -> Result<SessionFilter, Problem> {
     Ok(SessionFilter::default()
         .agent(owned(query.text("agent")?))
         .state(state)
-        .labels(labels.collect::<Vec<_>>())
+        .labels(parse_labels(query))
         .directory(directory)
         .since(query.text("since")?.map(parse_time).transpose()?)
         .text(owned(query.text("q")?)))
 }
 
-/// Parses a label of a filter: `NAME=VALUE`, or `NAME` for any value.
-pub(crate) fn parse_label(label: &str) -> (String, Option<String>) {
-    match label.split_once('=') {
+/// Parses the labels of a filter: `NAME=VALUE`, or `NAME` for any value. An empty one counts as absent.
+pub(crate) fn parse_labels(query: &Query) -> Vec<(String, Option<String>)> {
+    let labels = query.texts("label").filter(|label| !label.is_empty());
+    let parse = |label: &str| match label.split_once('=') {
         Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
         None => (label.to_owned(), None),
-    }
+    };
+    labels.map(parse).collect()
 }
 
 /// Parses milliseconds since 1970 or a time of RFC 3339.
@@ -120,28 +113,7 @@ pub(crate) fn parse_time(text: &str) -> Result<Timestamp, Problem> {
     })
 }
 
-type Piece = Result<Vec<u8>, StoreError>;
-
-/// Step of the body stream: the first piece, which was read before the answer started, then the others.
-async fn stream_list(
-    (first, mut list): (Option<Vec<u8>>, ListWriter),
-) -> Option<(Piece, (Option<Vec<u8>>, ListWriter))> {
-    if let Some(piece) = first {
-        return Some((Ok(piece), (None, list)));
-    }
-    if list.state == ListState::Done {
-        return None;
-    }
-    let piece = list.next_piece().await;
-    if let Err(error) = &piece {
-        // The status is sent already. The client notices the error because the answer is cut off.
-        tracing::warn!(%error, "cutting off a list of sessions because the store failed");
-        list.state = ListState::Done;
-    }
-    Some((piece, (None, list)))
-}
-
-/// Writes a list of sessions, piece by piece, so that a long list is never in memory as a whole.
+/// Writes a list of sessions.
 struct ListWriter {
     app: App,
     filter: SessionFilter,
@@ -150,25 +122,24 @@ struct ListWriter {
     from: Option<SessionKey>,
     /// Number of sessions that the list can still hold.
     remaining: usize,
-    state: ListState,
+    state: AnswerState,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ListState {
-    Start,
-    Middle,
-    Done,
-}
+impl AnswerWriter for ListWriter {
+    const NAME: &'static str = "a list of sessions";
 
-impl ListWriter {
+    fn state(&self) -> AnswerState {
+        self.state
+    }
+
     async fn next_piece(&mut self) -> Piece {
         let limit = self.remaining.min(PIECE_SESSIONS);
         let page = self.app.store().sessions(&self.filter, limit, self.from).await?;
         let mut piece = Vec::with_capacity(page.sessions.len() * 512 + 64);
-        if self.state == ListState::Start {
+        if self.state == AnswerState::Start {
             piece.extend_from_slice(br#"{"sessions":["#);
         }
-        let mut is_first = self.state == ListState::Start;
+        let mut is_first = self.state == AnswerState::Start;
         self.remaining -= page.sessions.len();
         for session in page.sessions {
             if !std::mem::take(&mut is_first) {
@@ -177,10 +148,10 @@ impl ListWriter {
             let info = SessionInfo::new(session, self.app.runtime());
             serde_json::to_writer(&mut piece, &info).map_err(|error| StoreError::Database(error.to_string()))?;
         }
-        self.state = ListState::Middle;
+        self.state = AnswerState::Middle;
         self.from = page.next;
         if page.next.is_none() || self.remaining == 0 {
-            self.state = ListState::Done;
+            self.state = AnswerState::Done;
             piece.extend_from_slice(b"]");
             if let Some(next) = page.next {
                 // Writing to a `Vec` does not fail.

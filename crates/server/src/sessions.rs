@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use interlingua_runtime::{Environment, McpServer, McpServers, UpdateSession as Update};
+use interlingua_runtime::{Environment, McpServer, McpServers, Skills, UpdateSession as Update};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::body::StrictJsonBody;
+use crate::compat::translate_create;
 use crate::object::Object;
 use crate::path::SessionPath;
 use crate::problem::Problem;
@@ -47,6 +48,54 @@ pub(crate) struct CreateSession {
     /// server's `--request-timeout` if absent.
     #[schema(minimum = 1)]
     request_timeout_ms: Option<u64>,
+    /// Where the agent can run, if servers share the store: `any`, or the name of a server; where its files will be if
+    /// absent.
+    #[schema(min_length = 1, max_length = 128)]
+    placement: Option<String>,
+    /// Skills for the agent. They are linked into its folder until the session ends.
+    #[schema(value_type = Option<SkillsSchema>)]
+    skills: Option<Object<Skills>>,
+}
+
+/// Skills for an agent.
+#[derive(ToSchema)]
+#[schema(as = Skills)]
+#[allow(dead_code, reason = "describes `Skills` of the runtime")]
+struct SkillsSchema {
+    /// Where the skills are.
+    sources: Vec<SkillSourceSchema>,
+}
+
+/// Where skills are: in the folder itself, in its folder `skills`, or in its folders. A skill is a folder with a `SKILL.md`.
+#[derive(ToSchema)]
+#[schema(as = SkillSource)]
+#[allow(dead_code, reason = "describes `SkillSource` of the runtime")]
+struct SkillSourceSchema {
+    /// What `source` is.
+    #[schema(rename = "type")]
+    kind: SkillSourceKindSchema,
+    /// An absolute path, the address of a git repository, or `OWNER/REPOSITORY` on GitHub.
+    source: String,
+    /// Names of the skills; all if absent.
+    skills: Option<Vec<String>>,
+    /// Branch, tag or commit of a repository; its default branch if absent.
+    #[schema(rename = "ref")]
+    reference: Option<String>,
+    /// Folder of the repository that has the skills.
+    subpath: Option<String>,
+}
+
+/// What a source of skills is.
+#[derive(ToSchema)]
+#[schema(as = SkillSourceKind, rename_all = "lowercase")]
+#[allow(dead_code, reason = "describes `SkillSourceKind` of the runtime")]
+enum SkillSourceKindSchema {
+    /// A folder on the server's machine.
+    Local,
+    /// A git repository.
+    Git,
+    /// A repository on GitHub.
+    Github,
 }
 
 impl From<CreateSession> for interlingua_runtime::CreateSession {
@@ -70,6 +119,8 @@ impl From<CreateSession> for interlingua_runtime::CreateSession {
                     .collect::<McpServers>(),
             )
             .request_timeout_ms(create.request_timeout_ms)
+            .skills(create.skills.map(|skills| skills.0).unwrap_or_default())
+            .placement(create.placement)
     }
 }
 
@@ -100,7 +151,9 @@ pub(crate) async fn create(
     SessionPath(id): SessionPath,
     StrictJsonBody(create): StrictJsonBody<CreateSession>,
 ) -> Result<Json<Created>, Problem> {
-    let created = app.runtime().create(id, create.into()).await?;
+    let create: interlingua_runtime::CreateSession = create.into();
+    let create = if app.config().compat.is_some() { translate_create(create) } else { create };
+    let created = app.runtime().create(id, create).await?;
     let native_session_id = created.native_session_id.map(|native| native.as_str().to_owned());
     Ok(Json(Created { healthy: true, native_session_id }))
 }

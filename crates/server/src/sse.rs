@@ -3,6 +3,7 @@
 //! A stream holds only a cursor into the store. It reads the next events when the connection can take them, so a client
 //! that stops reading stops the stream, and loses nothing.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Display;
 use std::io::Write as _;
@@ -20,6 +21,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::app::App;
+use crate::compat::{Compat, translate_event};
 use crate::metrics::OpenStream;
 
 /// Number of bytes up to which buffered events are sent in one piece.
@@ -43,7 +45,8 @@ pub(crate) fn stream_turn(app: &App, session: SessionKey, sent: SentMessage, raw
 
 fn respond(app: &App, source: Source, turn: Option<TurnState>) -> Response {
     let (ready, closing) = (VecDeque::new(), app.closing());
-    let stream = SseStream { source, ready, turn, closing, _open: app.metrics().open_stream() };
+    let compat = app.config().compat;
+    let stream = SseStream { source, ready, turn, compat, closing, _open: app.metrics().open_stream() };
     event_stream(Body::from_stream(stream::unfold(stream, SseStream::next)))
 }
 
@@ -65,6 +68,7 @@ struct SseStream {
     ready: VecDeque<Bytes>,
     /// The turn that is streamed; `None` for a stream of the whole session.
     turn: Option<TurnState>,
+    compat: Option<Compat>,
     closing: watch::Receiver<bool>,
     _open: OpenStream,
 }
@@ -122,12 +126,15 @@ impl SseStream {
         'batches: while let Some(batch) = next {
             for (sequence, json) in batch.iter() {
                 push_head(&mut piece, sequence);
-                match batch.text(sequence).filter(|_| json.len() >= MIN_SHARED_BYTES) {
-                    Some(text) => {
-                        self.ready.push_back(std::mem::take(&mut piece).into());
-                        self.ready.push_back(Bytes::from_owner(text));
-                    }
-                    None => piece.extend_from_slice(json.as_bytes()),
+                match translate_event(self.compat, json) {
+                    Cow::Owned(translated) => piece.extend_from_slice(translated.as_bytes()),
+                    Cow::Borrowed(_) => match batch.text(sequence).filter(|_| json.len() >= MIN_SHARED_BYTES) {
+                        Some(text) => {
+                            self.ready.push_back(std::mem::take(&mut piece).into());
+                            self.ready.push_back(Bytes::from_owner(text));
+                        }
+                        None => piece.extend_from_slice(json.as_bytes()),
+                    },
                 }
                 piece.extend_from_slice(FRAME_END);
                 if self.turn.as_mut().is_some_and(|turn| turn.observe(json)) {
@@ -240,7 +247,7 @@ mod tests {
         let source = Source::Waiting(Box::pin(std::future::pending()));
         let metrics = std::sync::Arc::<crate::metrics::Metrics>::default();
         let ready = VecDeque::new();
-        let stream = SseStream { source, ready, turn: None, closing, _open: metrics.open_stream() };
+        let stream = SseStream { source, ready, turn: None, compat: None, closing, _open: metrics.open_stream() };
         let start = tokio::time::Instant::now();
         let (piece, stream) = stream.next().await.unwrap();
         assert_eq!(

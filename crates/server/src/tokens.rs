@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +17,8 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
+
+use crate::file_version::FileVersion;
 
 /// Name of the file in the data directory.
 const FILE_NAME: &str = "tokens.json";
@@ -217,7 +219,8 @@ impl TokenFile {
         let path = self.path.with_extension("lock");
         let lock = || {
             if let Some(folder) = path.parent() {
-                fs::create_dir_all(folder)?;
+                // Sessions are private, and this may be the first command on a machine.
+                DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
             }
             let file = File::options().create(true).truncate(false).write(true).mode(0o600).open(&path)?;
             file.lock()?;
@@ -252,11 +255,8 @@ pub struct NamedTokens(Arc<Loaded>);
 #[derive(Debug)]
 struct Loaded {
     file: TokenFile,
-    state: Mutex<(FileVersion, Vec<NamedToken>)>,
+    state: Mutex<(Option<FileVersion>, Vec<NamedToken>)>,
 }
-
-/// What changes when a file is replaced; `None` if it does not exist.
-type FileVersion = Option<(u64, i64, i64, u64)>;
 
 impl NamedTokens {
     /// Loads the tokens.
@@ -265,7 +265,7 @@ impl NamedTokens {
     ///
     /// If the file cannot be read, is damaged, or may have been changed by other users.
     pub fn load(file: TokenFile) -> Result<Self, TokenFileError> {
-        let version = version(&file.path);
+        let version = FileVersion::read(&file.path);
         let tokens = file.load()?;
         Ok(Self(Arc::new(Loaded { file, state: Mutex::new((version, tokens)) })))
     }
@@ -279,7 +279,7 @@ impl NamedTokens {
     /// Finds the token with this text. Reads the file again if it has changed. While it cannot be read, no token is valid.
     pub(crate) fn find(&self, text: &str) -> Option<NamedToken> {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let version = version(&self.0.file.path);
+        let version = FileVersion::read(&self.0.file.path);
         if state.0 != version {
             let tokens = self.0.file.load().unwrap_or_else(|error| {
                 tracing::error!(%error, "refusing all named tokens");
@@ -303,11 +303,6 @@ pub fn generate_token() -> io::Result<String> {
     let mut secret = [0; SECRET_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut secret)?;
     Ok(format!("{PREFIX}{}", to_hex(&secret)))
-}
-
-fn version(path: &Path) -> FileVersion {
-    let metadata = fs::metadata(path).ok()?;
-    Some((metadata.ino(), metadata.mtime(), metadata.mtime_nsec(), metadata.size()))
 }
 
 fn hash(text: &str) -> String {

@@ -17,6 +17,8 @@ pub(crate) struct AgentList {
 pub struct AgentInfo {
     /// Agent id: `claude`, `codex`, `opencode`, `amp`, `mock`.
     pub id: String,
+    /// Name for people.
+    pub name: String,
     /// Whether its program is installed.
     pub installed: bool,
     /// Whether the server's environment has credentials for the agent, or it needs none.

@@ -47,6 +47,13 @@ pub struct CreateSessionRequest {
     /// server's timeout if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_timeout_ms: Option<u64>,
+    /// Skills for the agent: `{"sources": [{"type": "local", "source": "/path"}]}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skills: Option<Value>,
+    /// Where the agent can run, if servers share the store: `any`, or the name of a server; where its files will be if
+    /// `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<String>,
 }
 
 impl CreateSessionRequest {
@@ -126,6 +133,12 @@ pub struct SessionInfo {
     pub directory: Option<String>,
     /// Title for people.
     pub title: Option<String>,
+    /// Where the agent can run: `any`, or the name of a server; `None` unless servers share the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<String>,
+    /// The server that owns the session now; `None` while it is idle, and unless servers share the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub other: Map<String, Value>,

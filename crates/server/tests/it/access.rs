@@ -121,7 +121,7 @@ async fn allowed_origins_get_cors_with_their_token() {
             .request(Method::OPTIONS, format!("{}/v1/sessions/s", server.base))
             .header("origin", origin)
             .header("access-control-request-method", "DELETE")
-            .header("access-control-request-headers", "authorization,content-type,last-event-id")
+            .header("access-control-request-headers", "authorization,content-type,last-event-id,prefer")
             .send()
             .await
             .unwrap();
@@ -130,11 +130,15 @@ async fn allowed_origins_get_cors_with_their_token() {
         assert_eq!(headers["access-control-allow-origin"], origin);
         assert!(headers["access-control-allow-methods"].to_str().unwrap().contains("DELETE"));
         let allowed = headers["access-control-allow-headers"].to_str().unwrap().to_lowercase();
-        for header in ["authorization", "content-type", "last-event-id"] {
+        for header in ["authorization", "content-type", "last-event-id", "prefer", "traceparent", "x-request-id"] {
             assert!(allowed.contains(header), "{allowed}");
         }
         let response = server.request(Method::GET, "/v1/agents").header("origin", origin).send().await.unwrap();
         assert_eq!(response.headers()["access-control-allow-origin"], origin);
+        let exposed = response.headers()["access-control-expose-headers"].to_str().unwrap();
+        for header in ["content-disposition", "preference-applied", "retry-after", "x-request-id"] {
+            assert!(exposed.contains(header), "{exposed}");
+        }
         // The page can read errors too.
         let unauthorized = server.http.get(format!("{}/v1/agents", server.base)).header("origin", origin);
         let unauthorized = unauthorized.send().await.unwrap();
@@ -151,6 +155,6 @@ async fn a_server_without_a_token_refuses_other_than_loopback_addresses() {
     let server = start_server().await;
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
     let config = ServerConfig::new(Access::Loopback);
-    let refused = serve(listener, config, server.runtime.clone(), server.store.clone(), std::future::pending()).await;
+    let refused = serve([listener], config, server.runtime.clone(), server.store.clone(), std::future::pending()).await;
     assert!(matches!(refused, Err(ServerError::NotLoopback(_))));
 }

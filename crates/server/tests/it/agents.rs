@@ -86,6 +86,23 @@ async fn a_failed_install_is_502_with_the_reason() {
     assert!(document["detail"].as_str().unwrap().contains("version does not exist"), "{document}");
 }
 
+#[tokio::test]
+async fn restarts_of_an_agent_and_its_failed_turns_are_counted() {
+    let server = start_failing_agent().await;
+    server.post("/v1/sessions/s", json!({ "agent": "failing" })).await;
+    for _ in 0..3 {
+        let turn = server.run_turn("s", "hi").await;
+        assert_eq!(turn.last().unwrap()["data"]["status"], "failed");
+    }
+    let metrics = server.client.metrics().await.unwrap();
+    for line in [
+        r#"interlingua_agent_restarts_total{agent="failing"} 2"#,
+        r#"interlingua_turns_total{agent="failing",status="failed"} 3"#,
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "expected {line} in:\n{metrics}");
+    }
+}
+
 /// An agent whose installation lasts until the test releases it.
 struct SlowInstall {
     started: AtomicUsize,
@@ -117,7 +134,7 @@ impl Driver for SlowAgent {
     }
 
     fn models(self: Arc<Self>) -> BoxFuture<Result<Models, ServeError>> {
-        let missing = ServeError::NotInstalled { agent: "slow", command: "install it".to_owned() };
+        let missing = ServeError::NotInstalled { agent: "slow", remedy: self.status().install_remedy(None) };
         Box::pin(std::future::ready(Err(missing)))
     }
 
@@ -181,9 +198,33 @@ async fn an_installation_goes_on_without_its_client_and_can_be_joined() {
 }
 
 #[tokio::test]
+async fn a_second_installation_joins_the_first_unless_it_names_another_version() {
+    let finish = tokio::sync::Semaphore::new(0);
+    let agent = SlowAgent(Arc::new(SlowInstall { started: AtomicUsize::new(0), finish }));
+    let server = start_server_for_agent(Arc::new(agent.clone()), RuntimeOptions::default()).await;
+    let start = async |body: serde_json::Value| {
+        let request = server.request(reqwest::Method::POST, "/v1/agents/slow/install").json(&body);
+        assert_eq!(request.header("Prefer", "respond-async").send().await.unwrap().status(), 202);
+        agent.0.started.load(Ordering::SeqCst)
+    };
+    start(json!({ "version": "1.2.3" })).await;
+    while agent.0.started.load(Ordering::SeqCst) == 0 {
+        tokio::task::yield_now().await;
+    }
+    for joined in [json!({}), json!({ "reinstall": true }), json!({ "version": "1.2.3" })] {
+        assert_eq!(start(joined.clone()).await, 1, "{joined}");
+    }
+    start(json!({ "version": "2.0.0" })).await;
+    while agent.0.started.load(Ordering::SeqCst) == 1 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
 async fn a_version_that_cannot_be_one_is_400() {
     let server = start_server().await;
-    for version in ["../../etc", "", "1.0.0 --global", "-g", "https://x/y.tgz", "a/b", "1.0.0\n"] {
+    let long = "a".repeat(300);
+    for version in ["../../etc", "", "1.0.0 --global", "-g", "https://x/y.tgz", "a/b", "1.0.0\n", "1.x", &long] {
         let response = server.post("/v1/agents/codex/install", json!({ "version": version })).await;
         let document = expect_problem(response, 400, "invalid_request").await;
         assert_eq!(document["details"]["field"], "version", "{version:?}");

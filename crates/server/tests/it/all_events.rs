@@ -78,6 +78,15 @@ async fn filters_choose_sessions() {
     server.client.update_session("other", &update).await.unwrap();
     server.run_turn("other", "echo hi").await;
     assert!(by_session(read_turns(&mut labelled, 1).await).keys().eq(["other"]));
+    // An empty filter is none, and an agent that the server does not know has no sessions.
+    let request = server.request(Method::GET, "/v1/events/sse?label=&agent=");
+    let mut unfiltered = server.client.execute_stream(request).await.unwrap();
+    let first: Value = serde_json::from_slice(&unfiltered.next_event().await.unwrap().unwrap().data).unwrap();
+    assert_eq!(first["type"], "session.started");
+    expect_problem(server.get("/v1/events/sse?session=").await, 400, "invalid_request").await;
+    let unknown = AllEventsQuery::default().agent("no-such-agent".to_owned()).cursor("latest".to_owned());
+    let mut unknown = server.client.all_event_frames(&unknown).await.unwrap();
+    assert!(matches!(unknown.next().await.unwrap(), Some(Frame::Id(_))));
     let none = server.client.all_event_frames(&label.agent("codex".to_owned()).cursor("latest".to_owned())).await;
     assert!(matches!(none.unwrap().next().await.unwrap(), Some(Frame::Id(_))));
 }

@@ -55,6 +55,38 @@ async fn a_client_that_waits_for_100_continue_is_refused_without_its_body() {
     assert_eq!(&answer, b"HTTP/1.1 401");
 }
 
+/// Starts to send a message, and keeps the connection.
+async fn start_sending(server: &TestServer, head: &str, sent: usize) -> TcpStream {
+    let mut stream = TcpStream::connect(server.base.strip_prefix("http://").unwrap()).await.unwrap();
+    let head = format!(
+        "POST /v1/sessions/s/messages HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
+         Authorization: Bearer {TOKEN}\r\n{head}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(&vec![b' '; sent]).await.unwrap();
+    stream
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_that_send_large_bodies_slowly_do_not_stop_others() {
+    let server = start_server().await;
+    server.create("s").await;
+    let mut slow = Vec::new();
+    for sent in [1, 20 << 20, 1] {
+        slow.push(start_sending(&server, "Content-Length: 32505856", sent).await);
+    }
+    let others = async {
+        let mut chunked = start_sending(&server, "Transfer-Encoding: chunked\r\nConnection: close", 0).await;
+        chunked.write_all(b"14\r\n{\"message\":\"echo b\"}\r\n0\r\n\r\n").await.unwrap();
+        let mut answer = String::new();
+        chunked.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 204 "), "{answer}");
+        server.post_ok("/v1/sessions/s/messages", json!({ "message": "x".repeat(2_000_000) })).await;
+    };
+    // The slow clients have 30 seconds for the next byte.
+    tokio::time::timeout(Duration::from_secs(20), others).await.expect("other clients had to wait");
+}
+
 #[tokio::test]
 async fn a_body_without_progress_is_408() {
     let server = start_server().await;

@@ -7,11 +7,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use interlingua_server::{Access, ServerConfig};
+use interlingua_server::{Access, FileRoots, ServerConfig};
 use interlingua_store::StoreOptions;
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
+use crate::history::claude_history;
 use crate::test_server::start_server_with;
 
 const PAGE: &str = include_str!("../../../../docs/http-api.md");
@@ -27,6 +28,7 @@ struct Example {
     restarts_server: bool,
     method: Method,
     path: String,
+    content_type: Option<String>,
     body: Option<String>,
     output: String,
 }
@@ -36,20 +38,30 @@ type Variables = BTreeMap<String, String>;
 
 #[tokio::test]
 async fn every_example_of_the_page_does_what_it_says() {
-    let config = || ServerConfig::new(Access::Loopback);
+    let histories = claude_history();
+    let config = || {
+        ServerConfig::new(Access::Loopback)
+            .files(Some(FileRoots::default()))
+            .history_folders(vec![histories.path().to_owned()])
+    };
     let mut server = start_server_with(config(), StoreOptions::default()).await;
+    let work = tempfile::tempdir().unwrap();
     let examples = examples();
     assert!(examples.len() >= 15, "only {} examples were found", examples.len());
-    let mut variables = Variables::new();
+    let mut variables = Variables::from([("$WORK".to_owned(), work.path().to_str().unwrap().to_owned())]);
     for example in &examples {
         let at = format!("docs/http-api.md:{}: {} {}", example.line, example.method, example.path);
         if example.restarts_server {
             server = server.restart(config()).await;
         }
-        let path = variables.iter().fold(example.path.clone(), |path, (name, value)| path.replace(name, value));
-        let mut request = server.request(example.method.clone(), &path);
+        let insert =
+            |text: &str| variables.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
+        let mut request = server.request(example.method.clone(), &insert(&example.path));
+        if let Some(content_type) = &example.content_type {
+            request = request.header("content-type", content_type);
+        }
         if let Some(body) = &example.body {
-            request = request.header("content-type", "application/json").body(body.clone());
+            request = request.body(insert(body));
         }
         let response = request.send().await.unwrap();
         let status = response.status();
@@ -61,6 +73,10 @@ async fn every_example_of_the_page_does_what_it_says() {
         let text = response.text().await.unwrap();
         if example.output.is_empty() {
             assert_eq!((status, text.as_str()), (StatusCode::NO_CONTENT, ""), "{at}");
+            continue;
+        }
+        if !example.output.starts_with(['{', '[']) {
+            assert_eq!((status, text.as_str()), (StatusCode::OK, example.output.trim_end()), "{at}");
             continue;
         }
         let expected = parse_json(&at, &example.output);
@@ -196,15 +212,27 @@ fn examples() -> Vec<Example> {
 
 fn parse(line: usize, restarts_server: bool, command: &str) -> Example {
     let words = shlex::split(command).unwrap_or_else(|| panic!("docs/http-api.md:{line}: unbalanced quotes"));
-    let mut example =
-        Example { line, restarts_server, method: Method::GET, path: String::new(), body: None, output: String::new() };
+    let mut example = Example {
+        line,
+        restarts_server,
+        method: Method::GET,
+        path: String::new(),
+        content_type: None,
+        body: None,
+        output: String::new(),
+    };
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().expect("an option has a value");
         match word.as_str() {
             "-X" => example.method = value().parse().unwrap(),
             "-d" => example.body = Some(value()),
-            "-H" => assert_eq!(value(), "Content-Type: application/json", "docs/http-api.md:{line}"),
+            "-H" => {
+                let header = value();
+                let content_type = header.strip_prefix("Content-Type: ");
+                example.content_type =
+                    Some(content_type.unwrap_or_else(|| panic!("docs/http-api.md:{line}: {header}")).to_owned());
+            }
             "-N" => {}
             url => {
                 let path = url.strip_prefix(ADDRESS);

@@ -1,15 +1,23 @@
 //! Every endpoint, with the mock agent.
 
 use interlingua_client::EventQuery;
+use interlingua_server::{Access, FileRoots, ServerConfig, Token};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::test_server::{event_types, sequences, start_server};
+use crate::test_server::{event_types, sequences, start_server, start_server_with, stores};
 
 #[tokio::test]
-async fn health_reports_the_version() {
+async fn health_reports_the_version_and_the_store() {
     let server = start_server().await;
-    assert_eq!(server.get_json("/v1/health").await, json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION") }));
+    let mut health = server.get_json("/v1/health").await;
+    let store = health["store"].take();
+    assert_eq!(health, json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION"), "store": null }));
+    if stores::is_postgres() {
+        assert_eq!((&store["kind"], &store["server"]), (&json!("postgres"), &json!("test-server")));
+    } else {
+        assert_eq!(store, json!({ "kind": "sqlite" }));
+    }
 }
 
 #[tokio::test]
@@ -21,7 +29,12 @@ async fn agents_are_listed_with_their_capabilities() {
     assert_eq!(native, ["claude", "codex", "opencode", "amp"]);
     let profiles: Vec<_> = interlingua_agents::AcpProfile::ALL.iter().map(|profile| profile.descriptor.id).collect();
     assert_eq!(others, [profiles.as_slice(), &["mock"]].concat());
+    assert_eq!(
+        (&agents["agents"][0]["name"], &agents["agents"][4]["name"]),
+        (&json!("Claude Code"), &json!("Gemini CLI"))
+    );
     let mock = agents["agents"].as_array().unwrap().last().unwrap();
+    assert_eq!(mock["name"], "Mock");
     assert_eq!((&mock["installed"], &mock["credentialsAvailable"]), (&json!(true), &json!(true)));
     let capabilities = mock["capabilities"].as_object().unwrap();
     assert_eq!(capabilities.len(), 18);
@@ -285,7 +298,9 @@ async fn the_demo_has_every_event_type_and_breaks_no_rule() {
 
 #[tokio::test]
 async fn the_documents_match_the_server() {
-    let server = start_server().await;
+    let access = Access::Token(Token::new(crate::test_server::TOKEN).unwrap());
+    let config = ServerConfig::new(access).files(Some(FileRoots::default()));
+    let server = start_server_with(config, interlingua_store::StoreOptions::default()).await;
     let openapi = server.get_json("/v1/openapi.json").await;
     assert!(openapi["openapi"].as_str().unwrap().starts_with("3.1"));
     for (path, methods) in openapi["paths"].as_object().unwrap() {
@@ -316,8 +331,24 @@ async fn metrics_count_requests_streams_and_events() {
     for line in [
         r#"interlingua_http_requests_total{method="POST",route="/v1/sessions/{id}",status="200"} 1"#,
         "interlingua_open_streams 1",
+        "# TYPE interlingua_http_request_duration_seconds histogram",
+        r#"interlingua_http_request_duration_seconds_count{method="POST",route="/v1/sessions/{id}"} 1"#,
+        r#"interlingua_sessions{agent="mock",state="idle"} 1"#,
+        "interlingua_queued_messages 0",
+        "interlingua_working_sessions 0",
+        r#"interlingua_turns_total{agent="mock",status="completed"} 1"#,
+        r#"interlingua_turn_duration_seconds_bucket{agent="mock",le="+Inf"} 1"#,
+        "interlingua_message_wait_seconds_count 1",
+        "interlingua_draining 0",
     ] {
         assert!(text.lines().any(|found| found == line), "expected {line} in:\n{text}");
+    }
+    let number = |name: &str| -> f64 {
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.unwrap_or_else(|| panic!("no {name} in:\n{text}")).parse().unwrap()
+    };
+    for name in ["interlingua_store_bytes", "interlingua_store_lag_seconds", "interlingua_disk_free_bytes"] {
+        assert!(number(name) > 0.0, "{name}");
     }
     let events = text.lines().find_map(|line| line.strip_prefix("interlingua_events_total ")).unwrap();
     assert_eq!(events.parse::<usize>().unwrap(), server.events("m").await.len());

@@ -1,10 +1,11 @@
 //! Every error is a problem document, and a refused request changes nothing.
 
 use interlingua_client::EventQuery;
+use interlingua_runtime::RuntimeOptions;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::test_server::{expect_problem, start_server, start_server_with};
+use crate::test_server::{expect_problem, start_server, start_server_with, start_server_without_agents};
 
 #[tokio::test]
 async fn unknown_paths_are_404_and_unknown_methods_405() {
@@ -22,6 +23,18 @@ async fn unknown_paths_are_404_and_unknown_methods_405() {
         assert_eq!(response.headers()["allow"], allow, "{path}");
         expect_problem(response, 405, "method_not_allowed").await;
     }
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_long_is_431_and_the_next_connection_works() {
+    let server = start_server().await;
+    for (bytes, status) in [(8 << 10, 200), (20 << 10, 431)] {
+        let request = server.request(Method::GET, "/v1/agents").header("x-long", "x".repeat(bytes));
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status().as_u16(), status);
+        assert_eq!(response.text().await.unwrap().is_empty(), status == 431);
+    }
+    assert_eq!(server.get("/v1/health").await.status(), 200);
 }
 
 #[tokio::test]
@@ -126,6 +139,26 @@ async fn a_missing_agent_is_404_with_the_install_command() {
     assert_eq!(document["agent"], "claude");
     assert_eq!(document["details"]["command"], "interlingua agents install claude");
     expect_problem(server.get("/v1/sessions/s").await, 404, "session_not_found").await;
+}
+
+#[tokio::test]
+async fn an_agent_that_this_program_cannot_install_is_404_with_instructions() {
+    for auto_install in [false, true] {
+        let server = start_server_without_agents(RuntimeOptions::default().auto_install(auto_install)).await;
+        for (agent, program) in [("goose", "goose"), ("cursor", "cursor-agent"), ("kimi", "kimi")] {
+            let created = server.post("/v1/sessions/s", json!({ "agent": agent })).await;
+            let modes = server.get(&format!("/v1/agents/{agent}/modes")).await;
+            for response in [created, modes] {
+                let document = expect_problem(response, 404, "agent_not_installed").await;
+                let detail = document["detail"].as_str().unwrap();
+                assert!(detail.contains(&format!("so that `{program}` is on the PATH")), "{detail}");
+                assert!(!detail.contains("interlingua agents install"), "{detail}");
+                assert_eq!(document.get("details"), None);
+            }
+            let listed = server.get_json(&format!("/v1/agents/{agent}/models")).await;
+            assert_eq!(listed, json!({ "models": [], "fallback": true }));
+        }
+    }
 }
 
 #[tokio::test]

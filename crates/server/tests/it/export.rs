@@ -92,4 +92,16 @@ async fn the_checker_judges_a_session() {
     let count = server.get_json("/v1/sessions/s").await["eventCount"].as_u64().unwrap();
     assert_eq!((report.valid, report.events, report.violation_count), (true, count, 0));
     assert!(report.violations.is_empty());
+    assert_eq!(report.types.values().sum::<u64>(), count);
+}
+
+#[tokio::test]
+async fn the_checker_counts_the_events_of_each_type() {
+    let server = start_server().await;
+    server.create("s").await;
+    for message in ["unparsed", "echo fine", "unparsed"] {
+        server.run_turn("s", message).await;
+    }
+    let types = server.client.check_session("s").await.unwrap().types;
+    assert_eq!((types["agent.unparsed"], types["turn.ended"], types["session.started"]), (2, 3, 1));
 }

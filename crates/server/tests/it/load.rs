@@ -8,6 +8,7 @@ use interlingua_store::Append;
 use reqwest::StatusCode;
 use serde_json::json;
 
+use crate::test_server::stores::append;
 use crate::test_server::{TestServer, start_server};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -44,12 +45,12 @@ async fn append_message(server: &TestServer, id: &str, deltas: u64) {
     for _ in 0..deltas {
         events.push(event(delta(&item)));
         if events.len() == 500 {
-            server.store.append(session.key, Append::events(events.drain(..))).await.unwrap();
+            append(&server.store, session.key, Append::events(events.drain(..))).await;
         }
     }
     item.content.push(ContentPart::text("word ".repeat(usize::try_from(deltas).unwrap())));
     events.push(event(EventData::item_completed(item, ItemOutcome::Completed)));
-    server.store.append(session.key, Append::events(events)).await.unwrap();
+    append(&server.store, session.key, Append::events(events)).await;
 }
 
 #[tokio::test]

@@ -154,6 +154,23 @@ async fn queued_messages_are_listed_in_order_and_can_be_cancelled() {
 }
 
 #[tokio::test]
+async fn a_queue_of_large_messages_is_sent_piece_by_piece() {
+    let server = start_server().await;
+    start_waiting_turn(&server, "s").await;
+    let texts: Vec<String> = ["a", "\u{20ac}", "\"", "z"].iter().map(|letter| letter.repeat(200 << 10)).collect();
+    for text in &texts {
+        server.client.send_message("s", &MessageRequest::new(text.as_str())).await.unwrap();
+    }
+    let response = server.get("/v1/sessions/s/messages").await;
+    assert_eq!(response.headers()["content-type"], "application/json");
+    assert_eq!(response.content_length(), None, "the queue was in memory before the answer began");
+    let queue: Value = response.json().await.unwrap();
+    let listed: Vec<&str> =
+        queue["messages"].as_array().unwrap().iter().map(|message| message["message"].as_str().unwrap()).collect();
+    assert_eq!(listed, texts);
+}
+
+#[tokio::test]
 async fn a_running_message_cannot_be_cancelled_and_ids_survive_a_restart() {
     let server = start_server().await;
     server.create("s").await;

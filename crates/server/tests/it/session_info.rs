@@ -89,6 +89,9 @@ async fn a_list_is_filtered_and_counted() {
         (String::new(), vec!["c", "b", "a"]),
         ("agent=mock".to_owned(), vec!["c", "b", "a"]),
         ("agent=claude".to_owned(), vec![]),
+        ("agent=no-such-agent".to_owned(), vec![]),
+        ("agent=&label=&q=&directory=&state=&since=".to_owned(), vec!["c", "b", "a"]),
+        ("label=&label=a".to_owned(), vec!["a"]),
         ("label=team%3Dcore".to_owned(), vec!["c", "a"]),
         ("label=team%3Dcore&label=a".to_owned(), vec!["a"]),
         ("label=team".to_owned(), vec!["c", "b", "a"]),
@@ -178,11 +181,23 @@ async fn what_the_agent_cannot_change_while_it_works_is_refused_as_a_whole() {
     assert!(problem["detail"].as_str().unwrap().contains("interrupt the turn"), "{problem}");
     let session = server.get_json("/v1/sessions/s").await;
     assert_eq!((&session["title"], &session["permissionMode"]), (&Value::Null, &json!("default")));
-    // Labels and the title do not concern the agent.
-    let changed = patch(&server, "s", json!({ "title": "New", "labels": { "x": "y" } })).await;
-    assert_eq!(changed.status(), 200);
+    // Labels and the title do not concern the agent, nor does what it has already.
+    for (unchanged, title) in [
+        (json!({}), "One"),
+        (json!({ "permissionMode": "default" }), "Two"),
+        (json!({ "permissionMode": null, "model": null }), "Three"),
+        (json!({ "permissionMode": "default", "model": "mock" }), "Four"),
+        (json!({ "model": "mock" }), "Five"),
+    ] {
+        let mut body = json!({ "title": title, "labels": { "x": "y" } });
+        body.as_object_mut().unwrap().extend(unchanged.as_object().unwrap().clone());
+        let response = patch(&server, "s", body.clone()).await;
+        assert_eq!(response.status(), 200, "{body}");
+        let changed: Value = response.json().await.unwrap();
+        assert_eq!((&changed["title"], &changed["model"]), (&json!(title), &json!("mock")));
+    }
 
     server.client.terminate("s").await.unwrap();
     assert_eq!(patch(&server, "s", json!({ "labels": { "x": null } })).await.status(), 200);
-    expect_problem(patch(&server, "s", json!({ "model": null })).await, 409, "session_ended").await;
+    expect_problem(patch(&server, "s", json!({ "permissionMode": "plan" })).await, 409, "session_ended").await;
 }

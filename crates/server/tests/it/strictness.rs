@@ -26,16 +26,21 @@ async fn a_misspelt_field_of_a_session_is_422_and_names_the_nearest_one() {
 }
 
 #[tokio::test]
-async fn an_unknown_query_parameter_of_a_list_is_422() {
+async fn an_unknown_query_parameter_of_a_list_or_stream_is_422() {
     let server = start_server().await;
     server.create("s").await;
     for (path, nearest) in [
         ("/v1/sessions?limits=1", "limit"),
         ("/v1/sessions/s/events?ofset=1", "offset"),
         ("/v1/sessions/s/events?include-raw=true", "include_raw"),
+        ("/v1/sessions/s/events/sse?ofset=7", "offset"),
     ] {
         let document = expect_problem(server.get(path).await, 422, "invalid_request").await;
         assert_eq!(document["details"]["nearest"], nearest, "{path}");
+    }
+    for path in ["sessions/s/messages", "sessions/s/check", "agents", "agents/mock/models", "agents/mock/modes"] {
+        let document = expect_problem(server.get(&format!("/v1/{path}?limit=1")).await, 422, "invalid_request").await;
+        assert!(document["detail"].as_str().unwrap().contains("there are none"), "{path}: {document}");
     }
     server.get_json("/v1/sessions/s/events?includeRaw=true&limit=1").await;
 }

@@ -1,6 +1,7 @@
 //! A server for tests, on a real socket, with the mock agent.
 
 pub(crate) mod frames;
+pub(crate) mod stores;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use interlingua_runtime::driver::Driver;
 use interlingua_runtime::mock::MockDriver;
 use interlingua_runtime::{LaunchConfig, Runtime, RuntimeOptions, Supervisor, drivers};
 use interlingua_schema::Checker;
-use interlingua_server::{Access, ServerConfig, Token, serve};
+use interlingua_server::{Access, Listener, ServerConfig, SharedConfig, Token, serve};
 use interlingua_store::Store;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
@@ -48,8 +49,22 @@ pub(crate) async fn start_server_with(config: ServerConfig, options: interlingua
 }
 
 async fn start_in(data_dir: TempDir, config: ServerConfig, options: interlingua_store::StoreOptions) -> TestServer {
+    let drivers = missing_agents(&data_dir);
+    start(data_dir, config, options, drivers, RuntimeOptions::default()).await
+}
+
+/// Starts a server without a token that has the drivers of all agents, of which none but the mock is installed.
+pub(crate) async fn start_server_without_agents(options: RuntimeOptions) -> TestServer {
+    let data_dir = tempfile::tempdir().unwrap();
+    let drivers = missing_agents(&data_dir);
+    let config = ServerConfig::new(Access::Loopback);
+    start(data_dir, config, interlingua_store::StoreOptions::default(), drivers, options).await
+}
+
+/// The drivers of all agents. None but the mock is installed in the directory, and the PATH is empty.
+fn missing_agents(data_dir: &TempDir) -> Vec<Arc<dyn Driver>> {
     let launch = LaunchConfig::new(Supervisor::new("false", [""; 0]), data_dir.path()).path("");
-    start(data_dir, config, options, drivers(&launch, MockDriver::new()), RuntimeOptions::default()).await
+    drivers(&launch, MockDriver::new())
 }
 
 /// Starts a server without a token that has only this agent.
@@ -67,13 +82,59 @@ pub(crate) async fn start(
     drivers: Vec<Arc<dyn Driver>>,
     options: RuntimeOptions,
 ) -> TestServer {
-    let store = Store::open(data_dir.path(), store).unwrap();
+    // Not the sessions of the user that runs the tests.
+    let config = if config.history_folders.is_none() { config.history_folders(Vec::new()) } else { config };
+    start_listening(data_dir, config.into(), store, drivers, options, Vec::new()).await
+}
+
+/// Starts a server with the mock agent that also listens on these.
+pub(crate) async fn start_on(config: impl Into<SharedConfig>, listeners: Vec<Listener>) -> TestServer {
+    let (options, drivers) = (RuntimeOptions::default(), vec![Arc::new(MockDriver::new()) as Arc<dyn Driver>]);
+    let data_dir = tempfile::tempdir().unwrap();
+    start_listening(data_dir, config.into(), interlingua_store::StoreOptions::default(), drivers, options, listeners)
+        .await
+}
+
+/// Starts a server that also listens on `listeners`.
+pub(crate) async fn start_listening(
+    data_dir: TempDir,
+    config: SharedConfig,
+    store: interlingua_store::StoreOptions,
+    drivers: Vec<Arc<dyn Driver>>,
+    options: RuntimeOptions,
+    listeners: Vec<Listener>,
+) -> TestServer {
+    let store = stores::open(data_dir.path(), store).await;
     let runtime = Runtime::start(store.clone(), drivers, options);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    serve_store(data_dir, config, store, runtime, listener, listeners)
+}
+
+/// Starts a server with what it consists of.
+pub(crate) fn start_with_store(
+    data_dir: TempDir,
+    config: ServerConfig,
+    store: Store,
+    runtime: Runtime,
+    listener: TcpListener,
+) -> TestServer {
+    serve_store(data_dir, config.into(), store, runtime, listener, Vec::new())
+}
+
+/// Starts a server that also listens on `listeners`.
+fn serve_store(
+    data_dir: TempDir,
+    config: SharedConfig,
+    store: Store,
+    runtime: Runtime,
+    listener: TcpListener,
+    listeners: Vec<Listener>,
+) -> TestServer {
     let base = format!("http://{}", listener.local_addr().unwrap());
-    let token = matches!(config.access, Access::Token(_)).then(|| TOKEN.to_owned());
+    let token = matches!(config.load().access, Access::Token(_)).then(|| TOKEN.to_owned());
     let (stop, stopped) = oneshot::channel::<()>();
-    let server = serve(listener, config, runtime.clone(), store.clone(), async move {
+    let listeners = listeners.into_iter().chain([listener.into()]);
+    let server = serve(listeners, config, runtime.clone(), store.clone(), async move {
         let _ = stopped.await;
     });
     let task = tokio::spawn(async move { server.await.unwrap() });
@@ -173,6 +234,7 @@ impl TestServer {
     pub(crate) async fn restart(mut self, config: ServerConfig) -> Self {
         self.stop_serving().await;
         self.runtime.shutdown().await;
+        self.store.close().await;
         let Self { data_dir, runtime, store, .. } = self;
         drop((runtime, store));
         start_in(data_dir, config, interlingua_store::StoreOptions::default()).await

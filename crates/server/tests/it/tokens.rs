@@ -41,7 +41,7 @@ async fn each_endpoint_needs_its_scope() {
             let method: Method = method.to_uppercase().parse().unwrap();
             let needed = match (path.as_str(), &method) {
                 ("/v1/health" | "/v1/ready", _) => continue,
-                ("/metrics", _)
+                ("/metrics" | "/v1/history" | "/v1/history/import", _)
                 | ("/v1/agents/{agent}/install", &Method::POST)
                 | ("/v1/sessions/{id}", &Method::DELETE) => Scope::Admin,
                 (_, &Method::GET) => Scope::Read,
