@@ -13,7 +13,9 @@ use tracing_subscriber::EnvFilter;
 use crate::Outcome;
 use crate::data_dir::resolve_data_dir;
 use crate::mock_args::MockArgs;
-use crate::server_file::find_server;
+use crate::server::log_to_stderr;
+use crate::server_file::{ServerInfo, find_server};
+use crate::store_args::StoreArgs;
 
 /// Name of the file in the data directory with the token of the server that this command has started.
 const TOKEN_FILE: &str = "server.token";
@@ -50,6 +52,8 @@ pub struct Args {
     log: String,
     #[command(flatten)]
     mock: MockArgs,
+    #[command(flatten)]
+    store: StoreArgs,
 }
 
 /// Runs the command until the editor closes the input.
@@ -59,7 +63,7 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let filter = EnvFilter::try_new(&args.log).with_context(|| format!("invalid filter --log {}", args.log))?;
     // Standard output belongs to the protocol.
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
+    log_to_stderr(filter).with_ansi(false).init();
     let options = AcpOptions::new(&args.agent);
     if let Some(endpoint) = &args.endpoint {
         let client = client(endpoint, token(args.token_file.as_deref())?)?;
@@ -67,13 +71,12 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     }
     let data_dir = resolve_data_dir(args.data_dir.clone())?;
     if let Some(server) = find_server(&data_dir) {
-        let token = match token(args.token_file.as_deref())? {
-            Some(token) => Some(token),
-            None => fs::read_to_string(data_dir.join(TOKEN_FILE)).ok().map(|token| token.trim().to_owned()),
-        };
-        return serve(client(&server.address, token)?, options);
+        let token = token(args.token_file.as_deref())?;
+        let found = data_dir_client(&data_dir, &server, token.clone())?;
+        let find = move || data_dir_client(&data_dir, &find_server(&data_dir)?, token.clone()).ok();
+        return serve(found, options.find_server(find));
     }
-    crate::server::run_for_acp(data_dir, &args.acp_agent, args.mock, |data_dir, url, token| {
+    crate::server::run_for_acp(data_dir, &args.acp_agent, args.mock, args.store, |data_dir, url, token| {
         let file = TokenFile::create(data_dir, token)
             .inspect_err(|error| tracing::warn!(%error, "other programs cannot use this server"))
             .ok();
@@ -102,6 +105,12 @@ fn serve(client: Client, options: AcpOptions) -> anyhow::Result<Outcome> {
     // The thread that reads standard input cannot be joined.
     tokio.shutdown_background();
     served.map(|()| Outcome::Success)
+}
+
+/// A client of the server that runs on a data directory.
+fn data_dir_client(data_dir: &Path, server: &ServerInfo, token: Option<String>) -> anyhow::Result<Client> {
+    let of_editor = || fs::read_to_string(data_dir.join(TOKEN_FILE)).ok().map(|token| token.trim().to_owned());
+    client(&server.address, token.or_else(of_editor))
 }
 
 fn client(endpoint: &str, token: Option<String>) -> anyhow::Result<Client> {

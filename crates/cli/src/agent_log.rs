@@ -43,7 +43,10 @@ pub(crate) fn resolve_agent<R: BufRead>(
     given: Option<Agent>,
 ) -> anyhow::Result<Agent> {
     if let Some(agent) = given {
-        if let Some(line) = reader.peek(1).with_context(|| format!("cannot read {file}"))?.next() {
+        // More lines of standard input may not be there yet. The first lines of a session file may be of types that do not
+        // tell it from a log.
+        let count = if file == STDIN { 1 } else { MAX_DETECTION_LINES };
+        for line in reader.peek(count).with_context(|| format!("cannot read {file}"))? {
             refuse_history(file, &line)?;
         }
         return Ok(agent);
@@ -76,28 +79,46 @@ pub(crate) fn resolve_agent<R: BufRead>(
     bail!("cannot detect the agent of {file}; set it with --agent {ids}")
 }
 
-/// Fails for a line of the files in which Claude Code and Codex keep their sessions. They are no log of the wire.
+/// Fails for a line of the files in which Claude Code and Codex keep their sessions and prompts. They are no log of the
+/// wire.
 fn refuse_history(file: &str, line: &str) -> anyhow::Result<()> {
-    match history_agent(line) {
-        Some(agent) => bail!(
+    match history_kind(line) {
+        Some((agent, HistoryKind::Session)) => bail!(
             "{file} is a session file that {} keeps on disk, not what it prints; read it with `interlingua convert FILE` or \
              `interlingua show FILE`, without --agent",
+            agent.descriptor().display_name
+        ),
+        Some((agent, HistoryKind::Prompts)) => bail!(
+            "{file} is the list of prompts that {} keeps on disk, not a session; `interlingua history list` shows its sessions",
             agent.descriptor().display_name
         ),
         None => Ok(()),
     }
 }
 
-/// The agent whose session file contains this line.
-fn history_agent(line: &str) -> Option<Agent> {
+/// What an agent keeps on disk.
+enum HistoryKind {
+    Session,
+    /// The user's messages in all sessions, without answers.
+    Prompts,
+}
+
+/// The agent that keeps this line on disk, and in what.
+fn history_kind(line: &str) -> Option<(Agent, HistoryKind)> {
     let line: serde_json::Value = serde_json::from_str(line).ok()?;
     let has = |key: &str| line.get(key).is_some();
-    if !has("type") || has("session_id") {
+    if !has("type") {
+        if has("session_id") && has("ts") && has("text") {
+            return Some((Agent::Codex, HistoryKind::Prompts));
+        }
+        return (has("display") && has("project") && has("timestamp")).then_some((Agent::Claude, HistoryKind::Prompts));
+    }
+    if has("session_id") {
         None
     } else if has("sessionId") || has("leafUuid") {
-        Some(Agent::Claude)
+        Some((Agent::Claude, HistoryKind::Session))
     } else if has("timestamp") && has("payload") {
-        Some(Agent::Codex)
+        Some((Agent::Codex, HistoryKind::Session))
     } else {
         None
     }

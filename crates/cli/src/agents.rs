@@ -1,25 +1,29 @@
-//! `interlingua agents`: list and install agents.
+//! `interlingua agents`: list and install agents, and sign in with them.
 
-use std::io::{self, IsTerminal as _, Write};
+mod login;
+
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use interlingua_agents::{AcpProfile, Agent, Descriptor};
 use interlingua_runtime::mock::MockDriver;
 use interlingua_runtime::{AgentStatus, InstallOptions, LaunchConfig, VersionFit, drivers, install};
 use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::data_dir::{launch_config, resolve_data_dir};
+use crate::progress::Progress;
 use crate::show::sanitize;
 
-/// List and install agents.
+/// List and install agents, and sign in with them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   interlingua agents list
   interlingua agents install claude
+  interlingua agents login claude
   interlingua agents install codex@0.166.0")]
 pub struct Args {
     #[command(subcommand)]
@@ -30,12 +34,14 @@ pub struct Args {
 enum Command {
     List(ListArgs),
     Install(InstallArgs),
+    Login(login::LoginArgs),
 }
 
 /// List all agents: version, program, names of the credentials found, and whether the version is supported.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-An agent is taken from the data directory if it is installed there, otherwise from the PATH. SUPPORT compares the \
+An agent is taken from the data directory if it is installed there, then from the default data directory, then from the \
+PATH. SUPPORT compares the \
 installed version with the one that Interlingua is built for. A newer version may send events that become \
 agent.unparsed.
 
@@ -87,6 +93,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         match args.command {
             Command::List(args) => list(args).await,
             Command::Install(args) => install_agent(args).await,
+            Command::Login(args) => login::login(args).await,
         }
     })
 }
@@ -104,7 +111,7 @@ async fn list(args: ListArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Success)
 }
 
-async fn load_statuses(launch: &LaunchConfig) -> Vec<AgentStatus> {
+pub(crate) async fn load_statuses(launch: &LaunchConfig) -> Vec<AgentStatus> {
     let mut statuses = Vec::new();
     for driver in drivers(launch, MockDriver::new()) {
         Arc::clone(&driver).refresh_status().await;
@@ -141,11 +148,13 @@ fn table_row(agent: &AgentStatus) -> [String; 5] {
         (None, false) => "-".to_owned(),
     };
     let pinned = agent.pinned_version.as_deref().unwrap_or_default();
+    let is_built_in = agent.installed && agent.path.is_none();
     let support = match (agent.version_fit, agent.installed) {
         (Some(VersionFit::Same), _) => "supported".to_owned(),
         (Some(VersionFit::Older), _) => format!("older (supported: {pinned})"),
         (Some(VersionFit::Newer), _) => format!("newer (supported: {pinned})"),
-        (None, _) if pinned.is_empty() => "supported".to_owned(),
+        (None, _) if pinned.is_empty() && is_built_in => "supported".to_owned(),
+        (None, _) if pinned.is_empty() => "not tested".to_owned(),
         (None, _) => format!("supports {pinned}"),
     };
     let credentials = match (agent.needs_no_credentials, agent.credentials.as_slice()) {
@@ -156,9 +165,15 @@ fn table_row(agent: &AgentStatus) -> [String; 5] {
     let program = match (&agent.path, agent.installed) {
         (Some(path), _) => sanitize(&path.to_string_lossy()).replace('\n', " "),
         (None, true) => "built in".to_owned(),
-        (None, false) => format!("not installed; run `interlingua agents install {}`", agent.id),
+        (None, false) => format!("not installed; {}", agent.install_remedy(None)),
     };
     [agent.id.to_owned(), version, support, credentials, program]
+}
+
+/// The facts about the agent with this name in the API.
+pub(crate) fn find_descriptor(id: &str) -> Option<&'static Descriptor> {
+    let native = Agent::from_id(id).map(Agent::descriptor);
+    native.or_else(|| AcpProfile::from_id(id).map(|profile| &profile.descriptor))
 }
 
 async fn install_agent(args: InstallArgs) -> anyhow::Result<Outcome> {
@@ -169,8 +184,11 @@ async fn install_agent(args: InstallArgs) -> anyhow::Result<Outcome> {
     };
     let launch = launch_config(&resolve_data_dir(args.data_dir)?)?;
     let options = InstallOptions::new(version, args.reinstall);
-    let mut progress = Progress::start(args.agent.clone());
-    let installed = install(&launch, agent, options, |bytes| progress.update(bytes)).await;
+    let mut progress = Progress::start();
+    let show = |bytes: u64| {
+        progress.update(|elapsed| format!("installing {}: {} MB, {} s", args.agent, bytes >> 20, elapsed.as_secs()));
+    };
+    let installed = install(&launch, agent, options, show).await;
     progress.finish();
     let installed = installed?;
     let version = installed.version.unwrap_or_default();
@@ -182,44 +200,6 @@ async fn install_agent(args: InstallArgs) -> anyhow::Result<Outcome> {
         eprintln!("note: Interlingua supports {agent} {pinned}; unknown events are reported as agent.unparsed");
     }
     Ok(Outcome::Success)
-}
-
-/// Progress of an installation on standard error: one line that is updated on a terminal, and a new line every
-/// [`PROGRESS_INTERVAL`] elsewhere.
-struct Progress {
-    name: String,
-    started: Instant,
-    on_terminal: bool,
-    last_update: Option<Instant>,
-}
-
-/// Interval between lines if standard error is not a terminal.
-const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
-
-impl Progress {
-    fn start(name: String) -> Self {
-        Self { name, started: Instant::now(), on_terminal: io::stderr().is_terminal(), last_update: None }
-    }
-
-    fn update(&mut self, bytes: u64) {
-        let is_due = self.on_terminal || self.last_update.is_none_or(|last| last.elapsed() >= PROGRESS_INTERVAL);
-        if !is_due {
-            return;
-        }
-        self.last_update = Some(Instant::now());
-        let line = format!("installing {}: {} MB, {} s", self.name, bytes >> 20, self.started.elapsed().as_secs());
-        if self.on_terminal {
-            eprint!("\r{line}\u{1b}[K");
-        } else {
-            eprintln!("{line}");
-        }
-    }
-
-    fn finish(&self) {
-        if self.on_terminal && self.last_update.is_some() {
-            eprint!("\r\u{1b}[K");
-        }
-    }
 }
 
 #[cfg(test)]
@@ -236,13 +216,17 @@ mod tests {
         installed.credentials = vec!["ANTHROPIC_API_KEY".to_owned()];
         let mut missing = AgentStatus::new("amp", false);
         missing.pinned_version = Some("0.0.1".to_owned());
+        let mut by_hand = AgentStatus::new("kimi", false);
+        by_hand.install_instructions = Some("install the Python package `kimi-cli`".to_owned());
         let mut out = Vec::new();
-        write_table(&[installed, missing], &mut out).unwrap();
+        write_table(&[installed, missing, by_hand, AgentStatus::new("mock", true)], &mut out).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "AGENT   VERSION  SUPPORT                   CREDENTIALS        PROGRAM\n\
              claude  9.0.0    newer (supported: 2.0.0)  ANTHROPIC_API_KEY  /bin/claude\n\
-             amp     -        supports 0.0.1            none found         not installed; run `interlingua agents install amp`\n"
+             amp     -        supports 0.0.1            none found         not installed; run `interlingua agents install amp`\n\
+             kimi    -        not tested                none found         not installed; install the Python package `kimi-cli`\n\
+             mock    unknown  supported                 none found         built in\n"
         );
     }
 }

@@ -10,7 +10,7 @@ use interlingua_convert::{
     converter_for,
 };
 use interlingua_envelope::{EnvelopeLine, Projector};
-use interlingua_history::{EventSinkFn, LineSink};
+use interlingua_history::{EventSinkFn, HistoryReport, HistorySession, LineSink};
 use interlingua_schema::{EventData, UniversalEvent};
 use interlingua_wirelog::Reader;
 use serde::Serialize;
@@ -76,8 +76,29 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let given = agent_log::parse_agent(args.agent.as_deref())?;
     let mut has_issues = false;
     let mut errors = ErrorList::default();
+    let mut logs: Vec<&str> = Vec::new();
+    for file in &args.files {
+        // An error is reported when the file is converted.
+        if given.is_none() && history::is_history(file).unwrap_or(false) {
+            has_issues |= convert_logs(args, given, &std::mem::take(&mut logs), &mut errors)?;
+            match convert_history(args, file) {
+                Ok(outcome) => has_issues |= outcome == Outcome::IssuesFound,
+                Err(error) => errors.push(error)?,
+            }
+        } else {
+            logs.push(file);
+        }
+    }
+    has_issues |= convert_logs(args, given, &logs, &mut errors)?;
+    errors.finish()?;
+    Ok(Outcome::issues_if(has_issues))
+}
+
+/// Converts logs, on all cores. Returns whether there are issues.
+fn convert_logs(args: &Args, given: Option<Agent>, files: &[&str], errors: &mut ErrorList) -> anyhow::Result<bool> {
+    let mut has_issues = false;
     for_each_file(
-        &args.files,
+        files,
         |file, output| convert_file(args, given, file, output),
         |result| {
             match result {
@@ -91,15 +112,11 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
             Ok(())
         },
     )?;
-    errors.finish()?;
-    Ok(Outcome::issues_if(has_issues))
+    Ok(has_issues)
 }
 
 /// Converts one log. Returns a report if `--strict` is set and payloads could not be parsed completely.
 fn convert_file(args: &Args, given: Option<Agent>, file: &str, output: Output) -> anyhow::Result<Option<String>> {
-    if given.is_none() && history::is_history(file)? {
-        return convert_history(args, file, output);
-    }
     let cannot_read = || format!("cannot read {file}");
     let mut reader = Reader::new(agent_log::open(file, &output)?).with_context(cannot_read)?;
     let agent = agent_log::resolve_agent(file, &mut reader, given)?;
@@ -121,41 +138,49 @@ fn convert_file(args: &Args, given: Option<Agent>, file: &str, output: Output) -
     Ok((args.strict && stats.unparsed > 0).then(|| unparsed_report(file, stats)))
 }
 
-/// Converts the sessions of a history. Returns a report as [`convert_file`] does, also if records are damaged.
-fn convert_history(args: &Args, file: &str, output: Output) -> anyhow::Result<Option<String>> {
-    let mut history = History::open(Path::new(file))?;
-    let mut writer = LineWriter { output, is_pretty: args.pretty, line: Vec::new() };
-    for session in std::mem::take(&mut history.sessions) {
-        if args.envelope {
+/// Converts the sessions of a history, on all cores. The output is in the order of the sessions.
+fn convert_history(args: &Args, file: &str) -> anyhow::Result<Outcome> {
+    let history = History::open(Path::new(file))?;
+    convert_all(&history, args.strict, |session, output| {
+        let mut writer = LineWriter { output, is_pretty: args.pretty, line: Vec::new() };
+        let report = if args.envelope {
             let mut projector = Projector::new(session.agent());
             let mut write = EventSinkFn::new(|event| writer.write_projection(&mut projector, &event));
-            history.convert(&session, false, &mut write)?;
+            let report = history.convert(session, false, &mut write)?;
             projector
                 .finish()
                 .try_for_each(|completion| writer.write_envelope(&EnvelopeLine::Completion(completion)))?;
+            report
         } else if args.pretty {
-            history.convert(&session, args.raw, &mut EventSinkFn::new(|event| writer.write_pretty(&event)))?;
+            history.convert(session, args.raw, &mut EventSinkFn::new(|event| writer.write_pretty(&event)))?
         } else {
-            history.convert(&session, args.raw, &mut LineSink::new(&mut writer.output))?;
-        }
-    }
-    writer.output.flush()?;
-    let report = history::report_text(&history.report);
-    if history::has_issues(&history.report, args.strict) {
-        return Ok(Some(report));
-    }
-    eprint!("{report}");
-    Ok(None)
+            history.convert(session, args.raw, &mut LineSink::new(&mut writer.output))?
+        };
+        writer.output.flush()?;
+        Ok(report)
+    })
 }
 
-/// Converts sessions of a history into one JSON object per line.
-pub(crate) fn convert_sessions(mut history: History, raw: bool) -> anyhow::Result<Outcome> {
-    let mut output = Output::new();
-    for session in std::mem::take(&mut history.sessions) {
-        history.convert(&session, raw, &mut LineSink::new(&mut output))?;
-    }
-    output.flush()?;
-    Ok(history::outcome(&history.report, false))
+/// Converts sessions of a history into one JSON object per line, on all cores.
+pub(crate) fn convert_sessions(history: &History, raw: bool) -> anyhow::Result<Outcome> {
+    convert_all(history, false, |session, mut output| {
+        let report = history.convert(session, raw, &mut LineSink::new(&mut output))?;
+        output.flush()?;
+        Ok(report)
+    })
+}
+
+fn convert_all(
+    history: &History,
+    is_strict: bool,
+    convert: impl Fn(&HistorySession, Output) -> anyhow::Result<HistoryReport> + Sync,
+) -> anyhow::Result<Outcome> {
+    let mut report = history.report.clone();
+    for_each_file(&history.sessions, convert, |converted| {
+        report.merge(converted?);
+        Ok(())
+    })?;
+    Ok(history::outcome(&report, is_strict))
 }
 
 /// Lists why payloads could not be parsed completely, most frequent reason first.

@@ -1,19 +1,29 @@
 //! `interlingua history` and `interlingua usage`: sessions that agents keep on disk.
 
+mod follow;
 mod import;
 mod list;
+mod remote;
+mod report;
+mod select;
+mod stored;
 pub mod usage;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use interlingua_history::{
-    ConvertOptions, HistoryReader, HistoryReport, HistorySession, HistorySink, SharedIds, default_folders,
+    ConvertOptions, HistoryFormat, HistoryReader, HistoryReport, HistorySession, HistorySink, default_folders,
     detect_format,
 };
 
-use crate::duration::parse_duration;
+pub(crate) use self::report::outcome;
+use crate::progress::Progress;
 use crate::{Outcome, convert, show};
+
+/// Progress is shown after this time.
+const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
 /// List, show, convert and import the sessions that agents keep on disk.
 ///
@@ -48,6 +58,9 @@ struct SessionArgs {
     /// A session id or the beginning of one, a file, or a folder
     #[arg(value_name = "SESSION|FILE")]
     session: String,
+    /// Show a branch of the conversation that was left by going back; 1 is the oldest
+    #[arg(long, value_name = "NUMBER")]
+    branch: Option<usize>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -66,8 +79,8 @@ struct ConvertArgs {
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
     match args.command {
         Command::List(args) => list::run(&args),
-        Command::Show(args) => show::show_history(History::open_session(&args.session)?),
-        Command::Convert(args) => convert::convert_sessions(History::open_session(&args.session.session)?, args.raw),
+        Command::Show(args) => show::show_history(&History::open_session(&args)?),
+        Command::Convert(args) => convert::convert_sessions(&History::open_session(&args.session)?, args.raw),
         Command::Import(args) => import::run(&args),
     }
 }
@@ -81,37 +94,69 @@ pub(crate) fn is_history(file: &str) -> anyhow::Result<bool> {
     Ok(path.is_file() && detect_format(path).with_context(|| format!("cannot read {file}"))?.is_some())
 }
 
-/// The sessions of a file or folder.
+/// The sessions of files and folders.
 pub(crate) struct History {
-    reader: HistoryReader,
+    pub(crate) reader: HistoryReader,
     pub(crate) sessions: Vec<HistorySession>,
     pub(crate) report: HistoryReport,
-    ids: SharedIds,
+    /// The branch to show; `None` for the current one.
+    branch: Option<usize>,
 }
 
 impl History {
     /// Finds the sessions, oldest first.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         let history = Self::open_all(&[path.to_owned()])?;
-        if history.sessions.is_empty() && history.report.damaged == 0 && path.is_dir() {
-            let path = path.display();
-            bail!("cannot read {path}: it is a directory without sessions of Claude Code, Codex or OpenCode");
+        let report = &history.report;
+        if history.sessions.is_empty() && report.damaged == 0 && report.problems.is_empty() {
+            let name = path.display();
+            if path.is_dir() {
+                bail!("cannot read {name}: it is a directory without sessions of Claude Code, Codex or OpenCode");
+            }
+            match detect_format(path)? {
+                Some(HistoryFormat::CodexRollout) => bail!(
+                    "{name} is part of a session file of Codex: its first line, with the id of the session (`session_meta`), is \
+                     missing; give the whole file"
+                ),
+                _ => bail!("{name} has no session of Claude Code, Codex or OpenCode"),
+            }
         }
         Ok(history)
     }
 
     fn open_all(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let mut report = HistoryReport::default();
-        let mut reader = HistoryReader::new();
-        let mut sessions = Vec::new();
-        for path in paths {
-            sessions.extend(reader.sessions(path, &mut report)?);
-        }
-        Ok(Self { reader, sessions, report, ids: SharedIds::default() })
+        let reader = HistoryReader::new();
+        let mut progress = Progress::start_after(PROGRESS_DELAY);
+        let sessions = reader.sessions_with_progress(paths, &mut report, &mut |done, total| {
+            progress.update(|elapsed| format!("read {done} of {total} files, {} s", elapsed.as_secs()));
+        })?;
+        progress.finish();
+        Ok(Self { reader, sessions, report, branch: None })
     }
 
     /// Finds a session by its path, or by the beginning of its id in the agents' own folders.
-    fn open_session(session: &str) -> anyhow::Result<Self> {
+    fn open_session(args: &SessionArgs) -> anyhow::Result<Self> {
+        let mut history = Self::find_session(&args.session)?;
+        if let Some(branch) = args.branch {
+            let [session] = history.sessions.as_slice() else {
+                bail!("--branch needs one session; {} has {}", args.session, history.sessions.len());
+            };
+            let branches = history.reader.branches(session)?;
+            if !(1..=branches.len()).contains(&branch) {
+                let branches = branches.iter().enumerate().map(|(index, branch)| {
+                    let time = branch.time.map(|time| time.to_string()).unwrap_or_default();
+                    format!("\n  {}  {time}  {}", index + 1, show::sanitize(&branch.prompt).replace('\n', " "))
+                });
+                let branches: String = branches.collect();
+                bail!("the session has no branch {branch}; its branches, and the last prompt of each:{branches}");
+            }
+            history.branch = Some(branch);
+        }
+        Ok(history)
+    }
+
+    fn find_session(session: &str) -> anyhow::Result<Self> {
         let path = Path::new(session);
         if path.exists() {
             if !is_history(session)? {
@@ -137,60 +182,14 @@ impl History {
 
     /// Converts one of the sessions.
     pub(crate) fn convert(
-        &mut self,
+        &self,
         session: &HistorySession,
         raw: bool,
         sink: &mut dyn HistorySink,
-    ) -> anyhow::Result<()> {
-        let options = ConvertOptions::new(raw, self.ids.clone());
-        Ok(self.reader.convert(session, options, sink, &mut self.report)?)
-    }
-}
-
-/// Prints what is damaged. Records of unknown types only count if the command is strict.
-pub(crate) fn outcome(report: &HistoryReport, is_strict: bool) -> Outcome {
-    eprint!("{}", report_text(report));
-    Outcome::issues_if(has_issues(report, is_strict))
-}
-
-/// What is damaged, one line each.
-pub(crate) fn report_text(report: &HistoryReport) -> String {
-    let mut lines: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
-    if report.damaged > 0 {
-        lines.push(format!("{} of {} records are damaged", report.damaged, report.records));
-    }
-    // Each line ends with a line break.
-    lines.push(String::new());
-    lines.join("\n")
-}
-
-/// Whether records are damaged, or, if the command is strict, of unknown types.
-pub(crate) fn has_issues(report: &HistoryReport, is_strict: bool) -> bool {
-    report.damaged > 0 || (is_strict && report.unparsed > 0)
-}
-
-/// Parses how far back something is: `7d`, `12h`, `30m`, or a time.
-pub(crate) fn parse_since(text: &str) -> Result<interlingua_schema::Timestamp, String> {
-    use interlingua_schema::Timestamp;
-    if let Ok(time) = text.parse() {
-        return Ok(time);
-    }
-    let age = parse_duration(text).map_err(|error| format!("{error}, or a time such as 2026-01-31T08:00:00Z"))?;
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let since = now.saturating_sub(age);
-    Ok(Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_is_absolute_or_relative() {
-        assert!(parse_since("7d").unwrap() < parse_since("1h").unwrap());
-        assert_eq!(parse_since("1970-01-01T00:00:01Z").unwrap().as_millis(), 1000);
-        for text in ["", "d", "7", "7y", "seven"] {
-            assert!(parse_since(text).is_err(), "{text}");
-        }
+    ) -> anyhow::Result<HistoryReport> {
+        let mut report = HistoryReport::default();
+        let options = ConvertOptions::default().raw(raw).branch(self.branch);
+        self.reader.convert(session, options, sink, &mut report)?;
+        Ok(report)
     }
 }

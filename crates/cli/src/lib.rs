@@ -9,16 +9,21 @@ mod agent_log;
 pub mod agents;
 pub mod audit;
 pub mod check;
+pub mod completions;
+pub mod config;
 pub mod convert;
 mod data_dir;
 mod dialog;
+pub mod doctor;
 mod duration;
 pub mod health;
 pub mod history;
+pub mod man;
 mod mock_args;
 mod output;
 mod parallel;
 mod printer;
+mod progress;
 pub mod run;
 pub mod schema;
 pub mod scripted_model;
@@ -29,8 +34,10 @@ pub mod sessions;
 pub mod show;
 mod storage_args;
 pub mod store;
+mod store_args;
 pub mod tokens;
 pub mod ui;
+mod version;
 
 use std::io;
 
@@ -59,6 +66,7 @@ impl Outcome {
 #[derive(Debug, Parser)]
 #[command(
     version,
+    long_version = version::describe(),
     arg_required_else_help = true,
     after_help = "\
 A log is a wirelog (a recording with a header line) or the plain output of an agent, one JSON value per line. `-` reads \
@@ -66,6 +74,7 @@ standard input.
 
 Examples:
   interlingua run mock example
+  interlingua doctor
   interlingua ui
   interlingua server --no-token
   claude -p hi --output-format stream-json --verbose | interlingua show -
@@ -92,7 +101,9 @@ enum Command {
     Health(health::Args),
     Store(store::Args),
     Tokens(tokens::Args),
+    Config(config::Args),
     Agents(agents::Args),
+    Doctor(doctor::Args),
     Convert(convert::Args),
     History(history::Args),
     Usage(history::usage::UsageArgs),
@@ -101,6 +112,8 @@ enum Command {
     Schema(schema::Args),
     ScriptedModel(scripted_model::Args),
     Audit(audit::Args),
+    Completions(completions::Args),
+    Man(man::Args),
     #[command(name = SUPERVISE, hide = true)]
     Supervise,
 }
@@ -120,7 +133,9 @@ impl Cli {
             Command::Health(args) => health::run(&args),
             Command::Store(args) => store::run(args),
             Command::Tokens(args) => tokens::run(args),
+            Command::Config(args) => config::run(args),
             Command::Agents(args) => agents::run(args),
+            Command::Doctor(args) => doctor::run(args),
             Command::Convert(args) => convert::run(&args),
             Command::History(args) => history::run(args),
             Command::Usage(args) => history::usage::run(&args),
@@ -129,6 +144,8 @@ impl Cli {
             Command::Schema(args) => schema::run(&args),
             Command::ScriptedModel(args) => scripted_model::run(&args),
             Command::Audit(args) => audit::run(&args),
+            Command::Completions(args) => completions::run(&args),
+            Command::Man(args) => man::run(&args),
             Command::Supervise => supervise(),
         }
     }

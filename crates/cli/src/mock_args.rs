@@ -6,7 +6,7 @@ use std::time::Duration;
 use interlingua_runtime::mock::{MockDriver, MockScenario};
 
 /// Options of the mock agent.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Mock agent")]
 pub(crate) struct MockArgs {
     /// Scenario that the mock agent plays (docs/mock.md) instead of its built-in commands

@@ -1,8 +1,14 @@
 //! Buffered output that is flushed before the program waits for input.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::io::{self, BufWriter, Read, Write};
 use std::rc::Rc;
+
+/// Prints a line to standard error. A server goes on if that is closed or its disk is full; `eprintln!` would panic.
+pub(crate) fn print_notice(text: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
 
 /// The output of a command. Clones write to the same buffer.
 #[derive(Clone)]

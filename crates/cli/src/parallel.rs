@@ -52,16 +52,16 @@ enum Message<T> {
 }
 
 /// A file to work on, and where its messages go.
-type Job<'a, T> = (&'a str, SyncSender<Message<T>>);
+type Job<'a, F, T> = (&'a F, SyncSender<Message<T>>);
 
-/// Does `work` with each file, and calls `finish` with each result. Output and results are in the order of the files. One
-/// file is worked on in this thread, and its output is not queued.
+/// Does `work` with each file (or session), and calls `finish` with each result. Output and results are in the order of
+/// the files. One file is worked on in this thread, and its output is not queued.
 ///
 /// # Errors
 /// If the output cannot be written, or `finish` fails.
-pub(crate) fn for_each_file<'a, T: Send + 'static>(
-    files: &'a [String],
-    work: impl Fn(&'a str, Output) -> T + Sync,
+pub(crate) fn for_each_file<'a, F: Sync, T: Send + 'static>(
+    files: &'a [F],
+    work: impl Fn(&'a F, Output) -> T + Sync,
     mut finish: impl FnMut(T) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     if let [file] = files {
@@ -75,7 +75,7 @@ pub(crate) fn for_each_file<'a, T: Send + 'static>(
             scope.spawn(|| run_jobs(&jobs, &work));
         }
         // Dropped when this closure returns, which ends the threads.
-        let job_sender: Sender<Job<'a, T>> = job_sender;
+        let job_sender: Sender<Job<'a, F, T>> = job_sender;
         let mut waiting = files.iter();
         let mut begun = VecDeque::new();
         loop {
@@ -84,7 +84,7 @@ pub(crate) fn for_each_file<'a, T: Send + 'static>(
             {
                 let (sender, messages) = sync_channel(QUEUE_CAPACITY);
                 // The threads receive jobs until the sender is dropped.
-                let _ = job_sender.send((file.as_str(), sender));
+                let _ = job_sender.send((file, sender));
                 begun.push_back(messages);
             }
             let Some(messages) = begun.pop_front() else { return Ok(()) };
@@ -94,7 +94,7 @@ pub(crate) fn for_each_file<'a, T: Send + 'static>(
 }
 
 /// Works on files until there are no more.
-fn run_jobs<'a, T: 'static>(jobs: &Mutex<Receiver<Job<'a, T>>>, work: impl Fn(&'a str, Output) -> T) {
+fn run_jobs<'a, F, T: 'static>(jobs: &Mutex<Receiver<Job<'a, F, T>>>, work: impl Fn(&'a F, Output) -> T) {
     let next_job = || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
     while let Ok((file, sender)) = next_job() {
         let result = work(file, Output::to(QueueWriter(sender.clone())));

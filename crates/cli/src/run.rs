@@ -1,6 +1,6 @@
 //! `interlingua run`: one turn with an agent in this terminal.
 
-mod login;
+pub(crate) mod login;
 mod turn;
 
 use std::io::Read as _;
@@ -135,13 +135,14 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         Some(_) => None,
         None => Some(TempDir::new().context("cannot create a temporary directory")?),
     };
-    let data_dir = args.data_dir.as_deref().or(temp_dir.as_ref().map(TempDir::path)).context("no data directory")?;
-    let store = Store::open(data_dir, interlingua_store::StoreOptions::default())?;
-    // Agents are installed in the default data directory, even if the session is stored elsewhere.
-    let launch = launch_config(&resolve_data_dir(None).unwrap_or_else(|_| data_dir.to_owned()))?;
+    let data_dir = args.data_dir.clone().or(temp_dir.as_ref().map(|dir| dir.path().to_owned()));
+    let data_dir = resolve_data_dir(data_dir)?;
+    let store = Store::open(&data_dir, interlingua_store::StoreOptions::default())?;
+    let launch = launch_config(&data_dir)?;
     let agents = drivers(&launch, args.mock.driver()?);
     if let Some(agent) = agents.iter().map(|driver| driver.status()).find(|status| status.id == args.agent) {
-        login::check_login(&agent, args.create.environment()?.keys().map(String::as_str))?;
+        let environment = args.create.environment()?;
+        login::check_login(&agent, &environment.keys().map(String::as_str).collect::<Vec<_>>())?;
     }
     let tokio =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the async runtime")?;

@@ -8,6 +8,7 @@ use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use interlingua_server::Listener;
 use serde::{Deserialize, Serialize};
 
 const FILE_NAME: &str = "server.json";
@@ -61,14 +62,22 @@ pub(crate) fn find_server(data_dir: &Path) -> Option<ServerInfo> {
     }
 }
 
-/// Address under which clients on this machine reach a server that listens on `address`.
-pub(crate) fn client_url(address: SocketAddr) -> String {
-    let mut address = address;
+/// Address under which clients on this machine reach a server.
+pub(crate) fn local_address(listener: &Listener) -> io::Result<String> {
+    let address = listener.to_string();
+    Ok(match listener.tcp_address()? {
+        Some(listening) => address.replace(&listening.to_string(), &reachable(listening).to_string()),
+        None => address,
+    })
+}
+
+/// An address of this machine instead of one that stands for all.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         let loopback = if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() };
         address.set_ip(loopback);
     }
-    format!("http://{address}")
+    address
 }
 
 #[cfg(test)]
@@ -103,12 +112,10 @@ mod tests {
 
     #[test]
     fn clients_reach_an_unspecified_address_over_loopback() {
-        for (listening, url) in [
-            ("0.0.0.0:80", "http://127.0.0.1:80"),
-            ("[::]:80", "http://[::1]:80"),
-            ("192.0.2.1:80", "http://192.0.2.1:80"),
-        ] {
-            assert_eq!(client_url(listening.parse().unwrap()), url);
+        for (listening, expected) in
+            [("0.0.0.0:80", "127.0.0.1:80"), ("[::]:80", "[::1]:80"), ("192.0.2.1:80", "192.0.2.1:80")]
+        {
+            assert_eq!(reachable(listening.parse().unwrap()).to_string(), expected);
         }
     }
 }

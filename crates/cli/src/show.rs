@@ -117,7 +117,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
             Some(format) => Target::File(Box::new(TranscriptFile::create(format, file, output_path)?)),
             None => Target::Terminal(Box::new(Transcript::new(output, Styles::for_stdout(), args.full))),
         };
-        return show_sessions(History::open(Path::new(file))?, target);
+        return show_sessions(&History::open(Path::new(file))?, target);
     }
     let mut reader = Reader::new(agent_log::open(file, &output)?).with_context(cannot_read)?;
     let mut target = match format {
@@ -138,17 +138,19 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 /// Shows sessions of a history on the terminal.
-pub(crate) fn show_history(history: History) -> anyhow::Result<Outcome> {
+pub(crate) fn show_history(history: &History) -> anyhow::Result<Outcome> {
     let transcript = Transcript::new(Output::new(), Styles::for_stdout(), false);
     show_sessions(history, Target::Terminal(Box::new(transcript)))
 }
 
-fn show_sessions(mut history: History, mut target: Target) -> anyhow::Result<Outcome> {
-    for session in std::mem::take(&mut history.sessions) {
-        history.convert(&session, false, &mut EventSinkFn::new(|event| target.write_event(&event)))?;
+fn show_sessions(history: &History, mut target: Target) -> anyhow::Result<Outcome> {
+    let mut report = history.report.clone();
+    for session in &history.sessions {
+        let shown = history.convert(session, false, &mut EventSinkFn::new(|event| target.write_event(&event)))?;
+        report.merge(shown);
     }
     target.finish()?;
-    Ok(history::outcome(&history.report, false))
+    Ok(history::outcome(&report, false))
 }
 
 fn starts_with_event<R: BufRead>(reader: &mut Reader<R>) -> io::Result<bool> {

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::Outcome;
 use crate::data_dir::resolve_data_dir;
 use crate::output::Output;
+use crate::store_args::StoreArgs;
 
 /// Back up, check and repair stored sessions.
 #[derive(Debug, clap::Args)]
@@ -79,6 +80,7 @@ struct CheckArgs {
 /// # Errors
 /// If there is no store in the data directory, or a file cannot be read or written.
 pub fn run(args: Args) -> anyhow::Result<Outcome> {
+    StoreArgs::refuse_shared("`interlingua store`", "use the tools of Postgres, such as pg_dump")?;
     match args.command {
         Command::Backup(args) => run_backup(args),
         Command::Check(args) => run_check(args),
@@ -128,9 +130,11 @@ fn to_text(report: &CheckReport, data_dir: &Path, repaired: bool) -> Vec<String>
     }
     lines.push(match (issues.len(), repaired) {
         (0, _) => "no damage found".to_owned(),
+        (1, true) => "repaired; 1 issue was found".to_owned(),
         (count, true) => format!("repaired; {count} issues were found"),
         (count, false) => format!(
-            "{count} issues found; stop the server and repair them with `interlingua store check --repair --data-dir {}`",
+            "{} found; stop the server and repair with `interlingua store check --repair --data-dir {}`",
+            if count == 1 { "1 issue".to_owned() } else { format!("{count} issues") },
             data_dir.display()
         ),
     });

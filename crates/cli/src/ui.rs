@@ -10,6 +10,8 @@ use anyhow::{Context as _, bail};
 
 use crate::Outcome;
 use crate::mock_args::MockArgs;
+use crate::output::print_notice;
+use crate::store_args::StoreArgs;
 
 /// Name of the file in the data directory that sends the browser to the page.
 const LAUNCH_FILE: &str = "open-inspector.html";
@@ -42,6 +44,8 @@ pub struct Args {
     log: String,
     #[command(flatten)]
     mock: MockArgs,
+    #[command(flatten)]
+    store: StoreArgs,
 }
 
 /// Runs the server until it receives SIGINT or SIGTERM.
@@ -55,17 +59,18 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
              then rebuild `interlingua`"
         );
     }
-    let Args { no_open, data_dir, port, log, mock } = args;
-    crate::server::run_for_page(data_dir, port, &log, mock, |data_dir, url, token| {
+    let Args { no_open, data_dir, port, log, mock, store } = args;
+    crate::server::run_for_page(data_dir, port, &log, mock, store, |data_dir, url, token| {
         // The fragment of an address is not sent to the server, and is in no log.
         let page = format!("{url}/ui/#token={token}");
-        eprintln!("The inspector is at {page}\nCtrl-C stops it.");
+        print_notice(format_args!("The inspector is at {page}\nCtrl-C stops it."));
         if no_open {
             return None;
         }
-        let launch = LaunchFile::create(data_dir, &page)
-            .and_then(|file| file.open().map(|()| file))
-            .inspect_err(|error| eprintln!("cannot open a browser: {error:#}; open the address above"));
+        let launch =
+            LaunchFile::create(data_dir, &page).and_then(|file| file.open().map(|()| file)).inspect_err(|error| {
+                print_notice(format_args!("cannot open a browser: {error:#}; open the address above"));
+            });
         launch.ok()
     })?;
     Ok(Outcome::Success)

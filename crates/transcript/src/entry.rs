@@ -75,6 +75,16 @@ impl ToolEntry {
     pub(crate) fn headline(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
+
+    /// The kind of the tool, where the headline does not begin with a verb that says it.
+    pub(crate) fn label(&self) -> Option<&str> {
+        match &self.kind {
+            Some(ToolKind::Mcp) => Some("mcp"),
+            None | Some(ToolKind::Other | ToolKind::Unknown(_)) => Some("tool"),
+            Some(kind) if self.title.is_none() => Some(kind_name(kind)),
+            Some(_) => None,
+        }
+    }
 }
 
 /// The result of a tool call.
@@ -95,4 +105,20 @@ pub(crate) struct StatusEntry {
     pub(crate) detail: Option<String>,
     /// The steps of a plan.
     pub(crate) steps: Vec<interlingua_schema::PlanStep>,
+}
+
+/// The kind of a tool for people.
+fn kind_name(kind: &ToolKind) -> &str {
+    match kind {
+        ToolKind::Command => "command",
+        ToolKind::FileChange => "edit",
+        ToolKind::FileRead => "read",
+        ToolKind::Search => "search",
+        ToolKind::Mcp => "mcp",
+        ToolKind::Web => "web",
+        ToolKind::SubAgent => "sub-agent",
+        ToolKind::Plan => "plan",
+        ToolKind::Question => "question",
+        ToolKind::Other | ToolKind::Unknown(_) => "tool",
+    }
 }

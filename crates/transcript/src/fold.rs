@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use interlingua_schema::{
-    ContentPart, EventData, Item, ItemId, ItemKind, ItemStatus, Role, StatusData, StatusLabel, ToolKind, UniversalEvent,
+    ContentPart, EventData, Item, ItemId, ItemKind, ItemStatus, Question, Role, StatusData, StatusLabel, ToolKind,
+    UniversalEvent,
 };
 
 use crate::entry::{Block, Entry, EntryBody, MessageEntry, ResultEntry, StatusEntry};
@@ -73,7 +74,7 @@ impl Fold {
                 self.resolve(event, &data.permission_id, EntryBody::Permission(data.clone()));
             }
             EventData::QuestionResolved(data) => {
-                self.resolve(event, &data.question_id, EntryBody::Question(data.clone()));
+                self.resolve(event, &data.question_id, EntryBody::Question(without_secret(data.clone())));
             }
             EventData::Error(data) => self.push_complete(event, EntryBody::Error(data.clone())),
             EventData::AgentUnparsed(data) => self.push_complete(event, EntryBody::Unparsed(data.error.clone())),
@@ -363,4 +364,12 @@ fn status_body(item: &Item) -> EntryBody {
         }
     }
     EntryBody::Status(status)
+}
+
+/// A question without its answer, if the answer is secret: transcripts are passed on.
+fn without_secret(mut question: Question) -> Question {
+    if question.response.is_some() && question.metadata.as_ref().is_some_and(|metadata| metadata.secret) {
+        question.response = Some("(secret)".to_owned());
+    }
+    question
 }

@@ -2,7 +2,7 @@
 
 use interlingua_schema::{
     ChangeKind, EndReason, FileChange, Permission, PermissionStatus, PlanStep, Question, QuestionStatus, Role,
-    SessionEnded, SessionStarted, StepStatus, ToolInput, ToolKind, TurnEnded, TurnStatus, Usage,
+    SessionEnded, SessionStarted, StderrOutput, StepStatus, ToolInput, TurnEnded, TurnStatus, Usage,
 };
 
 use crate::commonmark;
@@ -112,7 +112,9 @@ fn push_entry(html: &mut Html, entry: &Entry) {
             if let Some(code) = &error.code {
                 html.span("badge", code.as_str());
             }
-            html.tag("<p dir=\"auto\">").text(&error.message).tag("</p></div>\n");
+            html.tag("<p dir=\"auto\">").text(&error.message).tag("</p>");
+            push_stderr(html, error.details.as_ref().and_then(|details| details.stderr.as_ref()));
+            html.tag("</div>\n");
         }
         EntryBody::Unparsed(reason) => {
             html.tag("<div class=\"status\">Not understood: ").line(reason).tag("</div>\n");
@@ -169,11 +171,15 @@ fn push_session_ended(html: &mut Html, data: &SessionEnded) {
     if let Some(message) = &data.message {
         html.tag("<p dir=\"auto\">").text(message).tag("</p>");
     }
-    if let Some(stderr) = &data.stderr {
-        let lines = [stderr.head.as_deref(), stderr.tail.as_deref()];
-        html.pre("output", &lines.into_iter().flatten().collect::<Vec<_>>().join("\n…\n"));
-    }
+    push_stderr(html, data.stderr.as_ref());
     html.tag("</div>\n");
+}
+
+/// Appends what the agent wrote to its standard error before it died.
+fn push_stderr(html: &mut Html, stderr: Option<&StderrOutput>) {
+    let Some(stderr) = stderr else { return };
+    let lines = [stderr.head.as_deref(), stderr.tail.as_deref()];
+    html.pre("output", &lines.into_iter().flatten().collect::<Vec<_>>().join("\n…\n"));
 }
 
 fn push_turn_ended(html: &mut Html, data: &TurnEnded) {
@@ -294,7 +300,10 @@ fn push_tool(html: &mut Html, entry: &Entry, tool: &ToolEntry) {
     let is_unfolded = (1..=MAX_UNFOLDED_DIFF_LINES).contains(&diff_lines);
     html.tag("<details class=\"").tag(if is_failed { "tool failed" } else { "tool" }).tag("\"").anchor(entry);
     html.tag(if is_unfolded { " open><summary>" } else { "><summary>" });
-    html.span("kind", tool.kind.as_ref().map_or("tool", kind_name)).span("title", tool.headline());
+    if let Some(label) = tool.label() {
+        html.span("kind", label);
+    }
+    html.span("title", tool.headline());
     match &tool.result {
         Some(result) => push_result_badges(html, result),
         None => {
@@ -325,22 +334,6 @@ fn diff_line_count(block: &Block) -> usize {
     match block {
         Block::File { diff: Some(diff), .. } => diff.lines().count(),
         _ => 0,
-    }
-}
-
-/// The kind of a tool for people.
-pub(crate) fn kind_name(kind: &ToolKind) -> &str {
-    match kind {
-        ToolKind::Command => "command",
-        ToolKind::FileChange => "edit",
-        ToolKind::FileRead => "read",
-        ToolKind::Search => "search",
-        ToolKind::Mcp => "mcp",
-        ToolKind::Web => "web",
-        ToolKind::SubAgent => "sub-agent",
-        ToolKind::Plan => "plan",
-        ToolKind::Question => "question",
-        ToolKind::Other | ToolKind::Unknown(_) => "tool",
     }
 }
 

@@ -26,6 +26,7 @@
 //! ```
 
 mod commonmark;
+mod embedded;
 mod entry;
 mod fold;
 mod html;

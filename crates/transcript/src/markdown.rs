@@ -2,8 +2,9 @@
 
 use interlingua_schema::{PermissionStatus, QuestionStatus, Role, SessionStarted, TurnStatus};
 
+use crate::embedded::embed;
 use crate::entry::{Block, Entry, EntryBody, MessageEntry, ResultEntry, StatusEntry, ToolEntry};
-use crate::html::{kind_name, step_mark, usage_line};
+use crate::html::{step_mark, usage_line};
 use crate::text::{format_duration, sanitize, sanitize_line};
 use crate::writer::Totals;
 
@@ -66,11 +67,11 @@ pub(crate) fn entry(entry: &Entry) -> String {
                 QuestionStatus::Answered => format!("answer: {}", escape_line(response)),
                 QuestionStatus::Rejected | QuestionStatus::Unknown(_) => format!("rejected {}", escape_line(response)),
             };
-            quote(&format!("**Question** {}\n\n{options}\n{answer}", embed(&question.prompt)))
+            quote(&format!("**Question**\n\n{}\n{options}\n{answer}", embed(&question.prompt)))
         }
         EntryBody::Error(error) => {
             let code = error.code.as_ref().map(|code| format!(" ({})", escape_line(code.as_str()))).unwrap_or_default();
-            quote(&format!("**Error{code}** {}", embed(&error.message)))
+            quote(&format!("**Error{code}**\n\n{}", embed(&error.message)))
         }
         EntryBody::Unparsed(reason) => format!("*Not understood: {}*\n\n", escape_line(reason)),
         EntryBody::Unknown(kind) => format!("*Event of an unknown type: {}*\n\n", escape_line(kind)),
@@ -127,9 +128,9 @@ fn block_text(block: &Block) -> String {
 }
 
 fn tool_text(tool: &ToolEntry) -> String {
-    let kind = tool.kind.as_ref().map_or("tool", kind_name);
+    let label = tool.label().map(|label| format!("{label}: ")).unwrap_or_default();
     let title = format!(
-        "{kind}: {}{}",
+        "{label}{}{}",
         escape_html(&sanitize_line(tool.headline())),
         tool.result.as_ref().map(outcome).unwrap_or_default()
     );
@@ -193,86 +194,6 @@ fn quote(text: &str) -> String {
     format!("{lines}\n")
 }
 
-/// Markdown of an agent as a part of the transcript. HTML tags outside of code are text, and a code block that is left
-/// open is closed, so that the rest of the transcript is not part of it.
-fn embed(text: &str) -> String {
-    let text = sanitize(text);
-    let mut out = String::with_capacity(text.len() + 16);
-    let mut open: Option<&str> = None;
-    for line in text.trim_end_matches('\n').split('\n') {
-        let fence = fence_of(line);
-        match (open, fence) {
-            (None, Some(fence)) => open = Some(fence),
-            (Some(begin), Some(end)) if end.starts_with(begin) && line.trim() == end => open = None,
-            _ => {}
-        }
-        if open.is_some() || fence.is_some() {
-            out.push_str(line);
-        } else {
-            push_without_tags(&mut out, line);
-        }
-        out.push('\n');
-    }
-    if let Some(fence) = open {
-        out.push_str(fence);
-        out.push('\n');
-    }
-    out
-}
-
-/// The fence at the start of a line.
-fn fence_of(line: &str) -> Option<&str> {
-    let start = line.trim_start_matches(' ');
-    let mark = start.chars().next().filter(|mark| matches!(mark, '`' | '~') && line.len() - start.len() < 4)?;
-    let (fence, info) = start.split_at(start.chars().take_while(|character| *character == mark).count());
-    (fence.len() >= 3 && !info.contains('`')).then_some(fence)
-}
-
-/// Appends a line with `<` escaped outside of code spans.
-fn push_without_tags(out: &mut String, mut line: &str) {
-    while let Some(position) = line.find(['`', '<', '\\']) {
-        let (before, rest) = line.split_at(position);
-        out.push_str(before);
-        let mark = rest.as_bytes()[0];
-        let length = match mark {
-            b'<' => {
-                out.push_str("&lt;");
-                1
-            }
-            // The next character has no meaning, unless it begins a tag in a viewer that does not know the escape.
-            b'\\' if rest[1..].starts_with('`') => {
-                out.push_str("\\`");
-                2
-            }
-            b'`' => {
-                let run = rest.bytes().take_while(|byte| *byte == b'`').count();
-                let length = code_span_len(rest, run).unwrap_or(run);
-                out.push_str(&rest[..length]);
-                length
-            }
-            _ => {
-                out.push('\\');
-                1
-            }
-        };
-        line = &rest[length..];
-    }
-    out.push_str(line);
-}
-
-/// Length of the code span at the start of a text, which begins with this many backticks.
-fn code_span_len(text: &str, run: usize) -> Option<usize> {
-    let mut position = run;
-    while let Some(start) = text[position..].find('`').map(|start| position + start) {
-        let length = text[start..].bytes().take_while(|byte| *byte == b'`').count();
-        if length == run {
-            return Some(start + length);
-        }
-        position = start + length;
-    }
-    None
-}
-
 fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -299,20 +220,6 @@ mod tests {
     #[test]
     fn a_fence_is_longer_than_those_in_the_text() {
         assert_eq!(fenced("a\n````\nb\n", "text"), "`````text\na\n````\nb\n`````\n\n");
-    }
-
-    #[test]
-    fn a_code_block_that_is_left_open_is_closed() {
-        assert_eq!(embed("a\n```rust\nlet x<y>;\n"), "a\n```rust\nlet x<y>;\n```\n");
-        assert_eq!(embed("```\na\n```\nb"), "```\na\n```\nb\n");
-        assert_eq!(embed("````\n```\n</details>"), "````\n```\n</details>\n````\n");
-    }
-
-    #[test]
-    fn tags_outside_of_code_are_text() {
-        assert_eq!(embed("`<a>` <b> ``<c>` <d>"), "`<a>` &lt;b> ``&lt;c>` &lt;d>\n");
-        assert_eq!(embed("\\`<a>\\`"), "\\`&lt;a>\\`\n");
-        assert_eq!(embed("    ```\n</details>"), "    ```\n&lt;/details>\n");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use interlingua_server::{Access, Token, TokenFile};
 
 use super::Args;
@@ -25,12 +25,12 @@ pub(super) fn access(args: &Args) -> anyhow::Result<Access> {
                 "other users of this machine can read the value of --token in the process list; use INTERLINGUA_TOKEN or \
                  --token-file"
             );
-            Some(token.clone())
+            Some((token.clone(), "--token".to_owned()))
         }
-        (None, Some(file)) => Some(read_token_file(file)?),
-        (None, None) => std::env::var("INTERLINGUA_TOKEN").ok(),
+        (None, Some(file)) => Some((read_token_file(file)?, format!("--token-file {}", file.display()))),
+        (None, None) => std::env::var("INTERLINGUA_TOKEN").ok().map(|token| (token, "INTERLINGUA_TOKEN".to_owned())),
     };
-    let Some(token) = token else {
+    let Some((token, source)) = token else {
         let data_dir = resolve_data_dir(args.data_dir.clone())?;
         if !TokenFile::new(&data_dir).load()?.is_empty() {
             return Ok(Access::NamedTokens);
@@ -41,11 +41,14 @@ pub(super) fn access(args: &Args) -> anyhow::Result<Access> {
             data_dir.display()
         );
     };
-    Ok(Access::Token(Token::new(token)?))
+    let token = Token::new(token).map_err(|error| {
+        anyhow!("cannot use {source}: {error}; set it to a secret such as the output of `openssl rand -hex 24`")
+    })?;
+    Ok(Access::Token(token))
 }
 
 /// Reads a token from a file that other users cannot read. A pipe, such as the one of `<(command)`, has no other readers.
-fn read_token_file(path: &Path) -> anyhow::Result<String> {
+pub(super) fn read_token_file(path: &Path) -> anyhow::Result<String> {
     let name = path.display();
     let cannot_read = || format!("cannot read --token-file {name}");
     let mut file = File::open(path).with_context(cannot_read)?;

@@ -72,7 +72,7 @@ impl<'a> Follower<'a> {
         result.map(|is_completed| Outcome::issues_if(!is_completed))
     }
 
-    /// Sends an answer. An error is reported, and the session is still followed: somebody else may have answered.
+    /// Sends an answer. An error is reported, and the session is still followed: another client may have answered.
     async fn send_answer(&mut self, answer: Answer) {
         let (client, session) = (self.client, self.session);
         let sent = match &answer {

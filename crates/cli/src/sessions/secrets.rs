@@ -50,7 +50,7 @@ pub(super) fn read(env: &[String], mcp: Option<&Path>, stdin: bool) -> anyhow::R
     Ok((secrets != SecretsRequest::default()).then_some(secrets))
 }
 
-/// Hands in values, and prints which ones are still missing.
+/// Supplies values, and prints which ones are still missing.
 pub(super) async fn hand_in(
     client: &Client,
     id: &str,

@@ -33,6 +33,11 @@ pub(crate) struct ServerArgs {
 }
 
 impl ServerArgs {
+    /// The server at an address, with the token of the environment.
+    pub(crate) fn for_endpoint(endpoint: String) -> Self {
+        Self { endpoint: Some(endpoint), data_dir: None, token_file: None }
+    }
+
     /// A client of the server.
     pub(crate) fn client(&self) -> anyhow::Result<Client> {
         let endpoint = self.endpoint()?;

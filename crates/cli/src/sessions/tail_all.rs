@@ -11,20 +11,21 @@ use super::server_args::client_error;
 use crate::Outcome;
 use crate::output::Output;
 
-/// Which sessions to follow.
+/// Which sessions to follow. `requires` alone would not refuse these options together with an id: clap does not require
+/// what conflicts with another argument that is given.
 #[derive(Debug, clap::Args)]
 pub(super) struct AllArgs {
     /// Follow all sessions instead of one
     #[arg(long)]
     all: bool,
     /// With --all, show all stored events first
-    #[arg(long, requires = "all")]
+    #[arg(long, requires = "all", conflicts_with = "id")]
     from_start: bool,
     /// With --all, only sessions with this agent
-    #[arg(long, value_name = "AGENT", requires = "all")]
+    #[arg(long, value_name = "AGENT", requires = "all", conflicts_with = "id")]
     agent: Option<String>,
     /// With --all, only sessions with this label, of any value if none is given; can be repeated, all must match
-    #[arg(long, value_name = "NAME[=VALUE]", requires = "all")]
+    #[arg(long, value_name = "NAME[=VALUE]", requires = "all", conflicts_with = "id")]
     label: Vec<String>,
 }
 

@@ -39,6 +39,10 @@ pub(crate) struct Transcript<W> {
     pub(super) reasoning_items: HashSet<ItemId>,
     /// Whether requests are shown with their ids.
     shows_request_ids: bool,
+    /// What was shown of each tool call, by its id.
+    tool_calls: HashMap<String, String>,
+    /// Id of the tool call that was shown last. Its result need not repeat it.
+    last_tool_call: Option<String>,
     /// Id of the request that was shown last. Its result need not repeat what was asked.
     last_request: Option<String>,
 }
@@ -58,6 +62,8 @@ impl<W: Write> Transcript<W> {
             live_message: None,
             reasoning_items: HashSet::new(),
             shows_request_ids: false,
+            tool_calls: HashMap::new(),
+            last_tool_call: None,
             last_request: None,
         }
     }
@@ -171,17 +177,26 @@ impl<W: Write> Transcript<W> {
                     self.write_line(depth, TextRole::Reasoning, "(reasoning is not shown)")?;
                 }
                 ContentPart::Reasoning { text, .. } => self.write_block(depth, TextRole::Reasoning, text)?,
-                ContentPart::ToolCall { name, arguments, title, .. } => {
+                ContentPart::ToolCall { name, arguments, title, call_id, .. } => {
                     let call = match title {
-                        Some(title) => format!("⏺ {title}"),
-                        None => format!("⏺ {name} {}", truncate(arguments, MAX_ARGUMENT_CHARS)),
+                        Some(title) => title.clone(),
+                        None => format!("{name} {}", truncate(arguments, MAX_ARGUMENT_CHARS)),
                     };
-                    self.write_line(depth, if failed { TextRole::Error } else { TextRole::Tool }, &call)?;
+                    self.write_line(
+                        depth,
+                        if failed { TextRole::Error } else { TextRole::Tool },
+                        &format!("⏺ {call}"),
+                    )?;
+                    self.last_tool_call = Some(call_id.clone());
+                    self.tool_calls.insert(call_id.clone(), call);
                 }
-                ContentPart::ToolResult { output, exit_code, .. } => {
+                ContentPart::ToolResult { call_id, output, exit_code, .. } => {
                     // If the output is the same diff as the file reference that follows, it is shown once.
                     let is_diff = |part: &ContentPart| matches!(part, ContentPart::FileRef { diff: Some(diff), .. } if diff == output);
                     let output = if item.content.iter().any(is_diff) { "" } else { output };
+                    if failed || !output.is_empty() || exit_code.is_some_and(|code| code != 0) {
+                        self.write_result_subject(depth, call_id)?;
+                    }
                     self.write_tool_result(depth, output, *exit_code, failed)?;
                 }
                 ContentPart::FileRef { path, diff, .. } => self.write_file(depth + 1, path, diff.as_deref())?,
@@ -229,6 +244,16 @@ impl<W: Write> Transcript<W> {
             Role::Unknown(_) => ("unknown", TextRole::Dim),
         };
         self.write_line(depth, style, &format!("{label}{remark}:"))
+    }
+
+    /// Writes which call a result belongs to, unless that was the last one to be shown. Tools may run at the same time.
+    fn write_result_subject(&mut self, depth: usize, call_id: &str) -> io::Result<()> {
+        if self.last_tool_call.as_deref() == Some(call_id) {
+            return Ok(());
+        }
+        let Some(call) = self.tool_calls.get(call_id).cloned() else { return Ok(()) };
+        self.last_tool_call = Some(call_id.to_owned());
+        self.write_line(depth, TextRole::Dim, &format!("↳ {call}"))
     }
 
     fn write_tool_result(
@@ -415,6 +440,32 @@ mod tests {
     use interlingua_schema::{ItemOutcome, Origin, Timestamp};
 
     use super::*;
+
+    #[test]
+    fn the_results_of_tools_that_run_at_the_same_time_name_their_calls() {
+        let mut out = Vec::new();
+        let mut transcript = Transcript::new(&mut out, Styles::plain(), false);
+        let parts = [
+            r#"{"type":"tool_call","name":"sh","arguments":"{}","call_id":"1","title":"cargo test"}"#,
+            r#"{"type":"tool_call","name":"sh","arguments":"{}","call_id":"2","title":"cargo fmt"}"#,
+            r#"{"type":"tool_result","call_id":"1","output":"12 passed"}"#,
+            r#"{"type":"tool_result","call_id":"2","output":"","exit_code":1}"#,
+            r#"{"type":"tool_call","name":"sh","arguments":"{}","call_id":"3","title":"ls"}"#,
+            r#"{"type":"tool_result","call_id":"3","output":"a.txt"}"#,
+        ];
+        for (number, part) in parts.iter().enumerate() {
+            let mut item = Item::new(format!("itm_{number}"), ItemKind::ToolCall);
+            item.content.push(serde_json::from_str(part).unwrap());
+            let data = EventData::item_completed(item, ItemOutcome::Completed);
+            let event = UniversalEvent::new("evt_1", 1, Timestamp::EPOCH, "s", Origin::AGENT, data);
+            transcript.write_event(&event).unwrap();
+        }
+        transcript.finish().unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "── session s ──\n⏺ cargo test\n⏺ cargo fmt\n↳ cargo test\n  12 passed\n↳ cargo fmt\n  ✗ exit code 1\n⏺ ls\n  a.txt\n"
+        );
+    }
 
     #[test]
     fn escape_sequences_do_not_reach_the_terminal() {

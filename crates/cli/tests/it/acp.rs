@@ -28,8 +28,12 @@ struct Editor {
 impl Editor {
     /// Starts with the mock agent on a data directory.
     fn start(data_dir: &Path, arguments: &[&str]) -> Self {
+        Self::start_with("mock", data_dir, arguments)
+    }
+
+    fn start_with(agent: &str, data_dir: &Path, arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_interlingua"));
-        command.args(["acp", "--agent", "mock", "--data-dir"]).arg(data_dir).args(arguments);
+        command.args(["acp", "--agent", agent, "--data-dir"]).arg(data_dir).args(arguments);
         command.env_remove("INTERLINGUA_TOKEN").env_remove("INTERLINGUA_ENDPOINT");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -349,4 +353,181 @@ fn options_are_offered_and_changed() {
     assert!(options.iter().any(|option| option["id"] == "agent" && option["currentValue"] == "mock"), "{answer}");
     let wrong = editor.call("session/set_config_option", &set("colour", "blue"));
     assert_eq!(wrong["error"]["code"], -32602, "{wrong}");
+}
+
+/// Parameters of `session/load` and `session/resume`.
+fn opening(session: &str, directory: &Path) -> Value {
+    json!({ "sessionId": session, "cwd": directory, "mcpServers": [] })
+}
+
+#[test]
+fn a_client_that_opens_a_session_is_asked_what_waits_for_an_answer() {
+    let folder = folder();
+    let mut first = Editor::connect(folder.path(), &json!({}));
+    let session = first.open(folder.path());
+    let id = first.prompt(&session, "permission");
+    first.wait_for_method("session/request_permission");
+    for method in ["session/load", "session/resume"] {
+        let mut other = Editor::connect(folder.path(), &json!({}));
+        let opened = other.call(method, &opening(&session, folder.path()));
+        assert!(opened["result"].is_object(), "{opened}");
+        let request = other.wait_for_method("session/request_permission");
+        other.choose(&request, "allow_once");
+        // The first client is told, and asked the next one.
+        first.wait_for_method("$/cancel_request");
+    }
+    assert_eq!(first.answer(id)["result"]["stopReason"], "end_turn");
+}
+
+#[test]
+fn a_question_is_asked_again_after_its_client_was_killed() {
+    let folder = folder();
+    let _server = Editor::connect(folder.path(), &json!({}));
+    let mut first = Editor::connect(folder.path(), &json!({}));
+    let session = first.open(folder.path());
+    first.prompt(&session, "question");
+    let asked = first.wait_for_method("session/request_permission");
+    first.kill();
+    let mut second = Editor::connect(folder.path(), &json!({}));
+    second.call("session/load", &opening(&session, folder.path()));
+    let again = second.wait_for_method("session/request_permission");
+    assert_eq!(again["params"]["toolCall"]["title"], asked["params"]["toolCall"]["title"]);
+}
+
+#[test]
+fn a_client_that_resumes_sees_the_rest_of_a_message() {
+    let folder = folder();
+    let mut first = Editor::start(folder.path(), &["--mock-pace", "50"]);
+    first.call("initialize", &json!({ "protocolVersion": 1 }));
+    let session = first.open(folder.path());
+    let id = first.prompt(&session, "markdown");
+    first.wait_for(|line| line["params"]["update"]["sessionUpdate"] == "agent_message_chunk");
+    let mut second = Editor::connect(folder.path(), &json!({}));
+    second.call("session/resume", &opening(&session, folder.path()));
+    second.wait_for(|line| line["params"]["update"]["sessionUpdate"] == "agent_message_chunk");
+    first.answer(id);
+    assert!(first.texts("agent_message_chunk").ends_with(&second.texts("agent_message_chunk")));
+}
+
+/// An ACP agent that answers each prompt at once.
+const TOY_AGENT: &str = r#"
+while read -r line; do
+    id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+    case "$line" in
+        *'"initialize"'*) result='{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}' ;;
+        *'"session/new"'*) result='{"sessionId":"s"}' ;;
+        *'"session/prompt"'*) result='{"stopReason":"end_turn"}' ;;
+        *) result='{}' ;;
+    esac
+    echo '{"jsonrpc":"2.0","id":'"$id"',"result":'"$result"'}'
+done
+"#;
+
+/// An editor with the toy agent.
+fn connect_to_toy(data_dir: &Path) -> Editor {
+    let program = data_dir.join("toy.sh");
+    std::fs::write(&program, TOY_AGENT).unwrap();
+    let command = format!("toy=sh {}", program.display());
+    let mut editor = Editor::start_with("toy", data_dir, &["--acp-agent", &command]);
+    editor.call("initialize", &json!({ "protocolVersion": 1 }));
+    editor
+}
+
+#[test]
+fn values_of_mcp_servers_are_passed_on_again_after_a_restart() {
+    let folder = folder();
+    let environment = json!([{ "name": "TOKEN", "value": "s3cret" }]);
+    let servers = json!([{ "name": "tiny", "command": "/bin/true", "args": [], "env": environment }]);
+    let mut editor = connect_to_toy(folder.path());
+    let created = editor.call("session/new", &json!({ "cwd": folder.path(), "mcpServers": servers }));
+    let session = created["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{created}")).to_owned();
+    let id = editor.prompt(&session, "echo one");
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    editor.kill();
+
+    let mut editor = connect_to_toy(folder.path());
+    // Without the values, a prompt fails at once instead of waiting for them.
+    editor.call("session/load", &opening(&session, folder.path()));
+    let id = editor.prompt(&session, "echo two");
+    let refused = editor.answer(id);
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("mcp.tiny.env.TOKEN"), "{refused}");
+    let loaded =
+        editor.call("session/load", &json!({ "sessionId": session, "cwd": folder.path(), "mcpServers": servers }));
+    assert!(loaded["result"].is_object(), "{loaded}");
+    let id = editor.prompt(&session, "echo three");
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+}
+
+#[test]
+fn a_prompt_fails_when_the_server_ends_and_goes_on_with_the_next_server() {
+    let folder = folder();
+    let mut first = Editor::start(folder.path(), &["--mock-pace", "200"]);
+    first.call("initialize", &json!({ "protocolVersion": 1 }));
+    let mut second = Editor::connect(folder.path(), &json!({}));
+    let session = second.open(folder.path());
+    let id = second.prompt(&session, "markdown");
+    second.wait_for(|line| line["params"]["update"]["sessionUpdate"] == "agent_message_chunk");
+    first.kill();
+    let answer = second.answer(id);
+    assert!(
+        answer["error"]["message"].as_str().is_some_and(|reason| reason.contains("the server is gone")),
+        "{answer}"
+    );
+    // The next one that starts is the server.
+    let mut third = Editor::connect(folder.path(), &json!({}));
+    third.call("session/list", &json!({}));
+    let id = second.prompt(&session, "echo on");
+    assert_eq!(second.answer(id)["result"]["stopReason"], "end_turn");
+}
+
+#[test]
+fn a_prompt_of_a_session_that_is_closed_or_deleted_is_cancelled() {
+    let folder = folder();
+    let mut editor = Editor::start(folder.path(), &["--mock-pace", "200"]);
+    editor.call("initialize", &json!({ "protocolVersion": 1 }));
+    for method in ["session/close", "session/delete"] {
+        let session = editor.open(folder.path());
+        let id = editor.prompt(&session, "markdown");
+        editor.wait_for(|line| line["params"]["update"]["sessionUpdate"] == "agent_message_chunk");
+        editor.request(method, &json!({ "sessionId": session }));
+        assert_eq!(editor.answer(id)["result"]["stopReason"], "cancelled", "{method}");
+    }
+}
+
+#[test]
+fn a_mode_that_another_client_chooses_is_shown() {
+    let folder = folder();
+    let mut first = Editor::connect(folder.path(), &json!({}));
+    let session = first.open(folder.path());
+    let mut second = Editor::connect(folder.path(), &json!({}));
+    second.call("session/resume", &opening(&session, folder.path()));
+    first.call("session/set_mode", &json!({ "sessionId": session, "modeId": "plan" }));
+    let own = first.wait_for(|line| line["params"]["update"]["sessionUpdate"] == "config_option_update");
+    assert_eq!(own["params"]["update"]["configOptions"][0]["currentValue"], "plan");
+    let id = first.prompt(&session, "echo kiwi");
+    first.answer(id);
+    let shown = second.wait_for(|line| line["params"]["update"]["sessionUpdate"] == "current_mode_update");
+    assert_eq!(shown["params"]["update"]["currentModeId"], "plan");
+    second.wait_for(|line| line["params"]["update"]["sessionUpdate"] == "config_option_update");
+}
+
+#[test]
+fn malformed_requests_are_refused_and_the_connection_goes_on() {
+    let folder = folder();
+    let mut editor = Editor::connect(folder.path(), &json!({}));
+    editor.stdin.write_all(b"{\"id\": \"\xff\xfe\"}\n").unwrap();
+    assert_eq!(editor.wait_for(|line| line["error"].is_object())["error"]["code"], -32700);
+    writeln!(editor.stdin, "[{}]", json!({ "jsonrpc": "2.0", "id": 1, "method": "session/list" })).unwrap();
+    assert_eq!(editor.wait_for(|line| line["error"].is_object())["error"]["code"], -32600);
+    for (method, params) in [
+        ("session/new", json!({ "mcpServers": [] })),
+        ("session/new", json!({ "cwd": "relative", "mcpServers": [] })),
+        ("session/new", json!({ "cwd": folder.path(), "mcpServers": "x" })),
+        ("session/prompt", json!({ "prompt": [{ "type": "text", "text": "echo" }] })),
+    ] {
+        let answer = editor.call(method, &params);
+        assert_eq!(answer["error"]["code"], -32602, "{method} {params}: {answer}");
+    }
+    editor.open(folder.path());
 }

@@ -45,6 +45,8 @@ impl RunningAgent {
         let mut command = Command::new(env!("CARGO_BIN_EXE_interlingua"));
         command.args(["server", "--no-token", "--port", "0", "--data-dir"]).arg(dir.path().join("data"));
         command.env("PATH", format!("{}:/usr/bin:/bin", dir.path().display()));
+        // Agents that are installed on this machine are not found.
+        command.env("XDG_DATA_HOME", dir.path().join("default"));
         let server = ServerProcess::spawn(configure(&mut command));
         let mut create = CreateSessionRequest::new("claude");
         create.env.insert("PIDS".to_owned(), dir.path().join("pids").to_str().unwrap().to_owned());

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 const SESSION: &str = "0a1b2c3d-0000-4000-8000-000000000001";
 
 /// A home with one session of Claude Code.
-fn home() -> TempDir {
+pub(crate) fn home() -> TempDir {
     let home = tempfile::tempdir().unwrap();
     let project = home.path().join(".claude/projects/-workspace");
     fs::create_dir_all(&project).unwrap();
@@ -103,4 +103,35 @@ fn usage_is_summed_up() {
     assert_eq!((json["usage"]["input_tokens"].as_u64(), json["usage"]["output_tokens"].as_u64()), (Some(15), Some(3)));
     let table = stdout(&run(home.path(), &["usage", "--by", "day"]));
     assert!(table.contains("2026-11-18"), "{table}");
+}
+
+#[test]
+fn a_file_without_a_session_is_refused_with_the_reason() {
+    let home = home();
+    let write = |name: &str, text: &str| {
+        let path = home.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let prompts = write("history.jsonl", "{\"session_id\":\"0a1b\",\"ts\":1,\"text\":\"fix the test\"}\n");
+    let item = r#"{"timestamp":"2026-11-18T01:00:00.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[]}}"#;
+    let rollout = write("rollout.jsonl", &format!("{item}\n"));
+    let snapshot = r#"{"type":"file-history-snapshot","messageId":"m","snapshot":{},"isSnapshotUpdate":false}"#;
+    let session = write("session.jsonl", &format!("{snapshot}\n{}", lines()));
+    for (arguments, reason) in [
+        (vec!["convert", &prompts], "the list of prompts that Codex keeps"),
+        (vec!["convert", "--agent", "codex", &prompts], "the list of prompts that Codex keeps"),
+        (
+            vec!["convert", "--strict", &rollout],
+            "its first line, with the id of the session (`session_meta`), is missing",
+        ),
+        (vec!["show", &rollout], "`session_meta`"),
+        (vec!["history", "convert", &rollout], "`session_meta`"),
+        (vec!["convert", "--agent", "claude", &session], "without --agent"),
+    ] {
+        let output = run(home.path(), &arguments);
+        let stderr = String::from_utf8(output.stderr.clone()).unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments:?} {output:?}");
+        assert!(stderr.contains(reason), "{arguments:?} {stderr}");
+    }
 }

@@ -20,9 +20,13 @@ struct OwnServer {
 
 impl OwnServer {
     fn start(data_dir: &Path, arguments: &[&str]) -> Self {
+        Self::start_with_log(data_dir, arguments, Stdio::null())
+    }
+
+    fn start_with_log(data_dir: &Path, arguments: &[&str], stderr: Stdio) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_interlingua"));
         command.args(["server", "--no-token", "--print-address", "--data-dir"]).arg(data_dir).args(arguments);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
@@ -74,6 +78,27 @@ async fn the_server_stops_when_its_standard_input_is_closed() {
     drop(server.child.stdin.take());
     assert!(server.child.wait().unwrap().success());
     assert!(!dir.path().join("server.json").exists());
+}
+
+#[tokio::test]
+async fn a_server_works_without_the_reader_of_its_log_and_on_a_full_disk() {
+    for format in ["text", "json"] {
+        let full_disk = std::fs::File::options().write(true).open("/dev/full").ok().map(Stdio::from);
+        for stderr in [Some(Stdio::piped()), full_disk].into_iter().flatten() {
+            let dir = tempfile::tempdir().unwrap();
+            let arguments = ["--port", "0", "--log-format", format, "--log", "debug"];
+            let mut server = OwnServer::start_with_log(dir.path(), &arguments, stderr);
+            drop(server.child.stderr.take());
+            let client = server.client();
+            client.create_session("s", &CreateSessionRequest::new("mock")).await.unwrap();
+            client.send_message("s", &MessageRequest::new("echo hello")).await.unwrap();
+            client.terminate("s").await.unwrap();
+            client.delete_session("s").await.unwrap();
+            let pid = rustix::process::Pid::from_child(&server.child);
+            rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+            assert!(server.child.wait().unwrap().success(), "{format}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -114,7 +114,10 @@ fn every_session_is_followed() {
         assert!(lines.iter().any(|line| line == expected), "expected {expected:?} in {lines:?}");
     }
     assert!(lines.iter().all(|line| !line.starts_with("before")), "{lines:?}");
-    let conflict = server.sessions(&["tail", "s1", "--all"]);
-    assert_eq!(conflict.status.code(), Some(2));
+    for option in [&["--all"][..], &["--from-start"], &["--agent", "mock"], &["--label", "team"]] {
+        let conflict = server.sessions(&[&["tail", "s1"], option].concat());
+        assert_eq!(conflict.status.code(), Some(2), "{option:?}");
+        assert!(String::from_utf8_lossy(&conflict.stderr).contains("cannot be used with"), "{option:?}");
+    }
     assert_eq!(server.sessions(&["tail"]).status.code(), Some(2));
 }

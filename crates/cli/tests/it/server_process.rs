@@ -64,11 +64,6 @@ impl ServerProcess {
         EventLines(self.client.event_frames(id, EventQuery::after(after)).await.unwrap())
     }
 
-    /// Process id of the server.
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Sends a signal to the process.
     pub(crate) fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args([format!("-{signal}"), self.child.id().to_string()]).status().unwrap();

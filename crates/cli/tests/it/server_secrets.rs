@@ -1,4 +1,4 @@
-//! Sessions with secrets across `kill -9`: their queue waits until the values are handed in again.
+//! Sessions with secrets across `kill -9`: their queue waits until the values are supplied again.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -75,7 +75,7 @@ async fn the_queue_of_a_session_with_secrets_survives_a_kill() {
     let stderr = String::from_utf8_lossy(&refused.stderr);
     assert!(!refused.status.success() && stderr.contains("--env B"), "{stderr}");
 
-    // A second restart loses what was handed in.
+    // A second restart loses what was supplied.
     drop(server);
     let server = ServerProcess::start(dir.path(), &[]);
     assert_eq!(server.client.session("s").await.unwrap().secrets_missing, ["A", "B", "C"]);

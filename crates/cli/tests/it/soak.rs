@@ -1,4 +1,4 @@
-//! A long run with random kills of the server. Run by hand:
+//! A long run with random kills of the server, and then without kills, in which its memory must not grow. Run by hand:
 //! `SOAK_SECONDS=600 cargo test --release -p interlingua --test it -- soak --ignored --nocapture`.
 
 use std::collections::BTreeMap;
@@ -16,6 +16,11 @@ const SESSIONS: usize = 200;
 /// Interval of sessions that have a secret, which is lost with each kill.
 const SECRET_EVERY: usize = 4;
 const REQUEST_LIMIT: usize = 32;
+/// Interval of the samples of the server's memory while it is not killed.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
+/// What the memory may grow by in a third of the time without kills: a share of it, and a number of MiB.
+const MAX_GROWTH_PERCENT: u64 = 10;
+const MAX_GROWTH_MIB: u64 = 4;
 
 /// Numbers that look random and are the same in every run.
 struct Random(u64);
@@ -32,7 +37,7 @@ struct Soak {
     permits: Semaphore,
     deadline: Instant,
     events: AtomicU64,
-    handed_in: AtomicU64,
+    supplied: AtomicU64,
 }
 
 /// What a client of one session has seen: events by sequence, and messages that the server has acknowledged.
@@ -64,8 +69,8 @@ impl Soak {
             let mut command =
                 tokio::process::Command::from(server.sessions_command(&["secrets", id, "--env", "SOAK_SECRET"]));
             drop(server);
-            let handed_in = command.env("SOAK_SECRET", "value").output().await.unwrap();
-            self.handed_in.fetch_add(u64::from(handed_in.status.success()), Ordering::Relaxed);
+            let supplied = command.env("SOAK_SECRET", "value").output().await.unwrap();
+            self.supplied.fetch_add(u64::from(supplied.status.success()), Ordering::Relaxed);
         }
     }
 
@@ -110,17 +115,39 @@ fn resident_mib(pid: u32) -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? / 1024)
 }
 
+/// Samples the memory of the server until the deadline. The first third is not looked at: the sessions are loaded, and
+/// caches are filled. The last third must not have more than the second one.
+async fn check_memory_is_flat(soak: &Soak) {
+    let mut samples = Vec::new();
+    while Instant::now() < soak.deadline {
+        samples.extend(resident_mib(soak.server.read().await.pid()));
+        sleep(SAMPLE_INTERVAL).await;
+    }
+    println!("resident memory without kills in MiB, every {SAMPLE_INTERVAL:?}: {samples:?}");
+    let third = samples.len() / 3;
+    assert!(third > 0, "the run is too short");
+    let median = |samples: &[u64]| {
+        let mut sorted = samples.to_vec();
+        sorted.sort_unstable();
+        sorted[sorted.len() / 2]
+    };
+    let (before, after) = (median(&samples[third..2 * third]), median(&samples[2 * third..]));
+    println!("median of the second third: {before} MiB, of the last one: {after} MiB");
+    assert!(after <= before + before * MAX_GROWTH_PERCENT / 100 + MAX_GROWTH_MIB, "the server's memory grows");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "takes SOAK_SECONDS; run by hand"]
+#[ignore = "takes 1.5 times SOAK_SECONDS; run by hand"]
 async fn nothing_is_lost_in_a_long_run_with_random_kills() {
     let seconds = std::env::var("SOAK_SECONDS").map_or(30, |seconds| seconds.parse().unwrap());
+    let kills_end = Instant::now() + Duration::from_secs(seconds);
     let dir = tempfile::tempdir().unwrap();
     let soak = Arc::new(Soak {
         server: RwLock::new(ServerProcess::start(dir.path(), &["--log", "warn"])),
         permits: Semaphore::new(REQUEST_LIMIT),
-        deadline: Instant::now() + Duration::from_secs(seconds),
+        deadline: kills_end + Duration::from_secs(seconds / 2),
         events: AtomicU64::new(0),
-        handed_in: AtomicU64::new(0),
+        supplied: AtomicU64::new(0),
     });
     let clients: Vec<_> = (0..SESSIONS)
         .map(|number| {
@@ -129,15 +156,16 @@ async fn nothing_is_lost_in_a_long_run_with_random_kills() {
         })
         .collect();
     let (mut random, mut kills, mut memory) = (Random(7), 0, Vec::new());
-    while Instant::now() < soak.deadline {
+    while Instant::now() < kills_end {
         sleep(Duration::from_millis(3000 + random.below(9000))).await;
         let mut server = soak.server.write().await;
-        memory.push(resident_mib(server.id()).unwrap_or_default());
+        memory.push(resident_mib(server.pid()).unwrap_or_default());
         server.signal("KILL");
         server.wait();
         *server = ServerProcess::start(dir.path(), &["--log", "warn"]);
         kills += 1;
     }
+    check_memory_is_flat(&soak).await;
     let mut sessions = Vec::new();
     for client in clients {
         sessions.push(client.await.unwrap());
@@ -168,9 +196,7 @@ async fn nothing_is_lost_in_a_long_run_with_random_kills() {
         }
         assert_eq!(seen.events[..known.len()], known[..], "{id}: events have changed");
     }
-    let (events, handed_in) = (soak.events.load(Ordering::Relaxed), soak.handed_in.load(Ordering::Relaxed));
-    println!(
-        "{seconds} s, {kills} kills, {acknowledged} messages, {events} events read, {handed_in} secrets handed in"
-    );
+    let (events, supplied) = (soak.events.load(Ordering::Relaxed), soak.supplied.load(Ordering::Relaxed));
+    println!("{seconds} s, {kills} kills, {acknowledged} messages, {events} events read, {supplied} secrets supplied");
     println!("resident memory before each kill in MiB: {memory:?}");
 }

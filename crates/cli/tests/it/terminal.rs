@@ -156,7 +156,7 @@ fn a_followed_session_shows_request_ids_and_is_answered_in_place() {
     terminal.wait_for("] Run make test? [y]es, [a]lways, [n]o: ");
     let id = terminal.screen.rsplit_once(']').unwrap().0.rsplit_once("] Run").unwrap().0;
     let id = id.rsplit_once('[').unwrap().1.to_owned();
-    // Somebody else answers: the request is not asked any more.
+    // Another client answers: the request is not asked any more.
     server.ok(&["reply-permission", "s", &id, "once"]);
     terminal.wait_for("✓ approved");
     terminal.wait_for("] Edit version.txt? [y]es, [a]lways, [n]o: ");

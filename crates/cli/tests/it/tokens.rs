@@ -1,5 +1,6 @@
 //! `interlingua tokens`, and a server that uses them.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -30,6 +31,23 @@ async fn a_server_without_a_token_of_its_own_uses_the_named_tokens() {
     assert_eq!(server.client.agents().await.unwrap_err().problem().unwrap().status, 401);
     stdout(&run_tokens(dir.path(), &["revoke", "ci"]));
     assert_eq!(client.agents().await.unwrap_err().problem().unwrap().status, 401);
+}
+
+#[tokio::test]
+async fn the_data_directory_is_private_whichever_command_creates_it() {
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    let parent = tempfile::tempdir().unwrap();
+    let (first, second) = (parent.path().join("a"), parent.path().join("b"));
+    stdout(&run_tokens(&first, &["add", "ci"]));
+    let server = ServerProcess::start(&second, &[]);
+    server.create("s").await;
+    for dir in [first, second] {
+        assert_eq!(mode(&dir), 0o700);
+        for entry in std::fs::read_dir(&dir).unwrap() {
+            let file = entry.unwrap().path();
+            assert_eq!(mode(&file) & 0o077, 0, "{}", file.display());
+        }
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Events whose texts try to break out of the page.
 
 use interlingua_schema::{
-    ContentPart, EventData, FileAction, Item, ItemDelta, ItemKind, ItemOutcome, Origin, Permission, Question, Role,
-    Timestamp, ToolKind, TurnEnded, TurnStarted, TurnStatus, UniversalEvent, Visibility,
+    ContentPart, EventData, FileAction, Item, ItemDelta, ItemKind, ItemOutcome, Origin, Permission, Question,
+    QuestionAnswer, QuestionMetadata, Role, Timestamp, ToolKind, TurnEnded, TurnStarted, TurnStatus, UniversalEvent,
+    Visibility,
 };
 use interlingua_transcript::{TranscriptFormat, TranscriptWriter};
 
@@ -147,4 +148,38 @@ fn a_long_line_is_rendered() {
     let line = "x".repeat(1 << 20);
     let message = item("m", ItemKind::Message, Role::Assistant, vec![ContentPart::text(line.clone())]);
     assert!(render(&events(completed(message)), TranscriptFormat::Html).contains(&line));
+}
+
+#[test]
+fn a_secret_answer_is_in_no_transcript() {
+    let mut metadata = QuestionMetadata::default();
+    metadata.secret = true;
+    let mut question = Question::new("q", "API key?", Vec::<String>::new());
+    question.metadata = Some(metadata.into());
+    let answer = QuestionAnswer::Answered("hunter2".to_owned());
+    let events =
+        events([EventData::question_requested(question.clone()), EventData::question_resolved(question, answer)]);
+    for format in [TranscriptFormat::Html, TranscriptFormat::Markdown] {
+        let text = render(&events, format);
+        assert!(text.contains("API key?") && text.contains("(secret)") && !text.contains("hunter2"), "{text}");
+    }
+}
+
+#[test]
+fn the_verb_of_a_tool_call_is_written_once() {
+    let mut edit = call("c");
+    let titled = ContentPart::ToolCall {
+        name: "edit".to_owned(),
+        arguments: "{}".to_owned(),
+        call_id: "c".to_owned(),
+        tool_kind: Some(ToolKind::FileChange),
+        title: Some("Edit src/add.rs".to_owned()),
+        input: None,
+    };
+    edit.content = vec![titled];
+    let events = events(completed(edit).into_iter().chain(completed(result("c", "done"))));
+    let html = render(&events, TranscriptFormat::Html);
+    assert!(html.contains("<summary><span class=\"title\" dir=\"auto\">Edit src/add.rs</span>"), "{html}");
+    let markdown = render(&events, TranscriptFormat::Markdown);
+    assert!(markdown.contains("Edit src/add.rs") && !markdown.contains("edit: "), "{markdown}");
 }
