@@ -1,14 +1,20 @@
 // Measures the time from `Interlingua.start()` to the first event of a turn of the mock agent: the median of 20 runs.
-import { mkdtempSync, rmSync } from "node:fs";
+//
+//   npm run bench:start [-- BINARY]
+//
+// By default it uses INTERLINGUA_BIN, or the release build of this repository.
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { Interlingua } from "../dist/index.js";
 
 const RUNS = 20;
-const binary = process.argv[2];
-if (binary === undefined) {
-  console.error("usage: node scripts/measure-start.js BINARY");
+const built = fileURLToPath(new URL("../../../target/release/interlingua", import.meta.url));
+const binary = process.argv[2] ?? process.env["INTERLINGUA_BIN"] ?? built;
+if (!existsSync(binary)) {
+  console.error(`error: ${binary} does not exist; build it with \`cargo build --release -p interlingua\`, or give its path`);
   process.exit(2);
 }
 

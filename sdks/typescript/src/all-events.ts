@@ -1,7 +1,7 @@
 import { GapError } from "./errors.js";
 import type { UniversalEvent } from "./generated/types.js";
 import { labelParameters } from "./labels.js";
-import { reconnecting } from "./stream.js";
+import { parseEvent, reconnecting } from "./stream.js";
 import type { Transport } from "./transport.js";
 
 /** Which events of which sessions to follow. All conditions have to hold. */
@@ -52,7 +52,7 @@ export class AllEvents implements AsyncIterable<UniversalEvent> {
           signal,
         }),
       accept: (data, { id }) => {
-        const event = data as UniversalEvent;
+        const event = parseEvent(data);
         this.#observe(event);
         this.#cursor = id ?? this.#cursor;
         return event;

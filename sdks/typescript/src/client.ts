@@ -6,11 +6,14 @@
 export {
   Interlingua,
   type CreateSessionOptions,
+  type HistoryFilter,
+  type ImportOptions,
   type InstallOptions,
   type SearchOptions,
   type SessionFilter,
 } from "./interlingua.js";
 export { AllEvents, type AllEventsOptions } from "./all-events.js";
+export { FileSystem, type DeleteOptions, type MoveOptions } from "./file-system.js";
 export { Session, type History, type HistoryOptions, type QueueOptions, type UploadOptions } from "./session.js";
 export { Turn, type AsyncReply, type RequestContext, type SendOptions, type TurnResult } from "./turn.js";
 export type { EventOptions } from "./follow.js";

@@ -25,8 +25,10 @@ export class InterlinguaError extends Error {
   readonly details?: unknown;
   /** After how many milliseconds the server asks to try again. */
   readonly retryAfterMs?: number;
+  /** The answer with the problem; absent if the problem was found without one. */
+  declare readonly response?: Response;
 
-  constructor(problem: Problem, retryAfterMs?: number) {
+  constructor(problem: Problem, retryAfterMs?: number, response?: Response) {
     const detail = typeof problem.detail === "string" ? problem.detail : "";
     super(detail === "" ? `${problem.title} (${problem.status})` : detail);
     this.problem = problem;
@@ -38,6 +40,8 @@ export class InterlinguaError extends Error {
     if (problem.agent != null) this.agent = problem.agent;
     if (problem.details != null) this.details = problem.details;
     if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs;
+    // Not shown when the error is logged.
+    if (response !== undefined) Object.defineProperty(this, "response", { value: response });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { UniversalEvent } from "./generated/types.js";
-import { LogPosition, reconnecting } from "./stream.js";
+import { LogPosition, parseEvent, reconnecting } from "./stream.js";
 import { segment, type Transport } from "./transport.js";
 
 /** Where and how to read events. */
@@ -9,6 +9,12 @@ export interface EventOptions {
   /** Whether events have their native payload in `raw`. */
   raw?: boolean | undefined;
   signal?: AbortSignal | undefined;
+}
+
+/** @internal Refuses what cannot be the sequence of an event, or 0. */
+export function checkSequence(after: number): number {
+  if (Number.isSafeInteger(after) && after >= 0) return after;
+  throw new TypeError(`\`after\` must be the sequence of an event, or 0 for all events; found ${after}`);
 }
 
 /** @internal Follows the events of a session until it ends. */
@@ -23,8 +29,10 @@ export async function* followSession(
     transport,
     signal,
     open: () => openEvents(transport, sessionId, position.last ?? 0, raw, signal),
+    // Every session has an event.
+    expectsEvent: after === 0,
     accept: (data) => {
-      const event = data as UniversalEvent;
+      const event = parseEvent(data);
       if (!position.advance(event)) return undefined;
       ended = event.type === "session.ended";
       return event;

@@ -4,6 +4,12 @@ import type {
   CreateSession,
   Created,
   Health,
+  HistoryList,
+  HistorySessionInfo,
+  ImportInfo,
+  ImportProgressInfo,
+  ImportRequest,
+  ImportResultInfo,
   InstallInfo,
   InstallRequest,
   ModeInfo,
@@ -16,6 +22,7 @@ import type {
 import { sleep } from "./abort.js";
 import { AllEvents, type AllEventsOptions } from "./all-events.js";
 import { InterlinguaError, ProtocolError } from "./errors.js";
+import { FileSystem } from "./file-system.js";
 import { newId } from "./ids.js";
 import { labelParameters } from "./labels.js";
 import { Session } from "./session.js";
@@ -23,8 +30,8 @@ import { type CallOptions, type ConnectOptions, segment, Transport } from "./tra
 
 /** Number of sessions that one request reads. */
 const PAGE_SESSIONS = 200;
-/** Interval at which the state of an installation is read. */
-const INSTALL_POLL_MS = 300;
+/** Interval at which the state of an installation or an import is read. */
+const JOB_POLL_MS = 300;
 
 /** Which sessions to list. All conditions have to hold. */
 export interface SessionFilter extends CallOptions {
@@ -61,6 +68,23 @@ export interface InstallOptions extends InstallRequest, CallOptions {
   onProgress?: ((bytes: number) => void) | undefined;
 }
 
+/** Which sessions on the disk of the server's machine to list. All conditions have to hold. */
+export interface HistoryFilter extends CallOptions {
+  agent?: string | undefined;
+  /** Working directory of the agent. */
+  directory?: string | undefined;
+  /** Only sessions that have changed since. */
+  since?: Date | undefined;
+}
+
+/** Which sessions to import. At least one condition is needed; `all` is one. */
+export interface ImportOptions extends Omit<ImportRequest, "since">, CallOptions {
+  /** Only sessions that have changed since. */
+  since?: Date | undefined;
+  /** Called while the import runs. */
+  onProgress?: ((progress: ImportProgressInfo) => void) | undefined;
+}
+
 /** A client of one server. */
 export class Interlingua {
   /** Connects to a server. This sends no request: `health()` does. */
@@ -68,11 +92,14 @@ export class Interlingua {
     return new Interlingua(options);
   }
 
+  /** Files in the roots of the server. `session.fs` has those of a session. */
+  readonly fs: FileSystem;
   readonly #transport: Transport;
 
   /** @internal */
   protected constructor(options: ConnectOptions) {
     this.#transport = new Transport(options);
+    this.fs = new FileSystem(this.#transport);
   }
 
   /** Address of the server. */
@@ -81,33 +108,31 @@ export class Interlingua {
   }
 
   /** Checks that the server is up. Needs no token. */
-  async health(options: CallOptions = {}): Promise<Health> {
-    const health = await this.#transport.json<Health>("GET", "/v1/health", { ...options, repeatable: true });
-    if (typeof health?.version !== "string") {
-      throw new ProtocolError(`the server at ${this.baseUrl} is not an Interlingua server`, 200);
-    }
-    return health;
+  health(options: CallOptions = {}): Promise<Health> {
+    const expected = ["version", "string"] as const;
+    return this.#transport.json<Health>("GET", "/v1/health", expected, { ...options, repeatable: true });
   }
 
   /** The agents, whether they are installed, and what they can do. */
   async agents(options: CallOptions = {}): Promise<AgentInfo[]> {
-    const { agents } = await this.#transport.json<AgentList>("GET", "/v1/agents", { ...options, repeatable: true });
-    return agents;
+    const expected = ["agents", "array"] as const;
+    const list = await this.#transport.json<AgentList>("GET", "/v1/agents", expected, { ...options, repeatable: true });
+    return list.agents;
   }
 
   /** Installs an agent, and waits until it is installed. The installation goes on if the signal is aborted. */
   async installAgent(agent: string, { signal, onProgress, ...body }: InstallOptions = {}): Promise<void> {
     const path = `/v1/agents/${segment(agent)}/install`;
     const headers = { prefer: "respond-async" };
-    const accepted = await this.#transport.open("POST", path, "application/json", { signal, body, headers });
-    await accepted.body?.cancel();
-    if (accepted.status === 204) return;
-    for (let polls = 0; ; polls += 1) {
-      const info = await this.#transport.json<InstallInfo>("GET", path, { signal, repeatable: true });
+    if ((await this.#transport.status("POST", path, [202, 204], { signal, body, headers })) === 204) return;
+    for (;;) {
+      const info = await this.installation(agent, { signal });
       if (info.state === "running") {
         if (info.progress != null) onProgress?.(info.progress.bytes);
-        await sleep(INSTALL_POLL_MS, signal);
-      } else if (info.state === "failed" || (info.state === "none" && polls > 0)) {
+        await sleep(JOB_POLL_MS, signal);
+      } else if (info.state === "done") {
+        return;
+      } else if (info.state === "failed" || info.state === "none") {
         throw new InterlinguaError({
           type: "urn:interlingua:error:install_failed",
           title: "Installation failed",
@@ -116,21 +141,73 @@ export class Interlingua {
           agent,
         });
       } else {
-        return;
+        throw new ProtocolError(`the installation of ${agent} is in the unknown state ${JSON.stringify(info.state)}`, 200);
       }
     }
+  }
+
+  /** The last installation of the agent since the server was started: whether one runs, and what it has written so far. */
+  installation(agent: string, options: CallOptions = {}): Promise<InstallInfo> {
+    const path = `/v1/agents/${segment(agent)}/install`;
+    return this.#transport.json<InstallInfo>("GET", path, ["state", "string"], { ...options, repeatable: true });
   }
 
   /** The modes that a session of the agent can be created with. */
   async modes(agent: string, options: CallOptions = {}): Promise<ModeInfo[]> {
     const path = `/v1/agents/${segment(agent)}/modes`;
-    const { modes } = await this.#transport.json<ModeList>("GET", path, { ...options, repeatable: true });
-    return modes;
+    const expected = ["modes", "array"] as const;
+    const list = await this.#transport.json<ModeList>("GET", path, expected, { ...options, repeatable: true });
+    return list.modes;
   }
 
   /** The models that a session of the agent can be created with. */
   models(agent: string, options: CallOptions = {}): Promise<ModelList> {
-    return this.#transport.json("GET", `/v1/agents/${segment(agent)}/models`, { ...options, repeatable: true });
+    const path = `/v1/agents/${segment(agent)}/models`;
+    return this.#transport.json<ModelList>("GET", path, ["models", "array"], { ...options, repeatable: true });
+  }
+
+  /** The sessions that agents keep on the disk of the server's machine and that fit, newest first. Reads them page by page. */
+  async *sessionsOnDisk(filter: HistoryFilter = {}): AsyncGenerator<HistorySessionInfo, void, void> {
+    const { agent, directory, since, signal } = filter;
+    let cursor: string | undefined;
+    do {
+      const page: HistoryList = await this.#transport.json<HistoryList>("GET", "/v1/history", ["sessions", "array"], {
+        query: { agent, directory, since: since?.getTime(), limit: PAGE_SESSIONS, cursor },
+        signal,
+        repeatable: true,
+      });
+      yield* page.sessions;
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
+  }
+
+  /**
+   * Imports sessions from the disk of the server's machine, and waits until they are imported. Then they can be read,
+   * searched and continued. The import goes on if the signal is aborted.
+   */
+  async importSessions({ signal, onProgress, since, ...conditions }: ImportOptions): Promise<ImportResultInfo> {
+    const path = "/v1/history/import";
+    const body = { ...conditions, since: since?.getTime() };
+    const headers = { prefer: "respond-async" };
+    let info = await this.#transport.json<ImportInfo>("POST", path, ["state", "string"], { signal, body, headers });
+    while (info.state === "running") {
+      if (info.progress != null) onProgress?.(info.progress);
+      await sleep(JOB_POLL_MS, signal);
+      info = await this.#transport.json<ImportInfo>("GET", path, ["state", "string"], {
+        query: { id: info.id },
+        signal,
+        repeatable: true,
+      });
+    }
+    if (info.result == null) {
+      throw new InterlinguaError({
+        type: "urn:interlingua:error:internal_error",
+        title: "Import failed",
+        status: 500,
+        detail: info.message ?? "the import failed",
+      });
+    }
+    return info.result;
   }
 
   /** All sessions that fit, newest first. Reads them page by page. */
@@ -139,7 +216,7 @@ export class Interlingua {
     const label = labelParameters(labels);
     let cursor: string | undefined;
     do {
-      const page: SessionList = await this.#transport.json("GET", "/v1/sessions", {
+      const page = await this.#transport.json<SessionList>("GET", "/v1/sessions", ["sessions", "array"], {
         query: { agent, state, label, directory, since: since?.getTime(), q: search, limit: PAGE_SESSIONS, cursor },
         signal,
         repeatable: true,
@@ -160,13 +237,14 @@ export class Interlingua {
    */
   search(text: string, { agent, since, limit, signal }: SearchOptions = {}): Promise<SearchResults> {
     const query = { q: text, agent, since: since?.getTime(), limit };
-    return this.#transport.json("GET", "/v1/search", { query, signal, repeatable: true });
+    const options = { query, signal, repeatable: true };
+    return this.#transport.json<SearchResults>("GET", "/v1/search", ["results", "array"], options);
   }
 
   /** Creates a session. The agent is started by the first message. */
   async createSession({ id = newId("ses_"), signal, ...body }: CreateSessionOptions): Promise<Session> {
     const session = new Session(this.#transport, id);
-    await this.#transport.json<Created>("POST", `/v1/sessions/${segment(id)}`, { signal, body });
+    await this.#transport.json<Created>("POST", `/v1/sessions/${segment(id)}`, ["healthy", "boolean"], { signal, body });
     return session;
   }
 

@@ -1,7 +1,6 @@
 /**
  * The methods of `sandbox-agent` 0.1 over the client of Interlingua, so that its users change one import. A server that
- * runs with `--compat sandbox-agent` also speaks that API's values. The methods for files are not here, because the
- * server has no file API yet.
+ * runs with `--compat sandbox-agent` also speaks that API's values, and one that runs with `--fs` has the files.
  *
  * @module
  */
@@ -11,6 +10,13 @@ import type {
   CreateSession,
   Created,
   EventPage,
+  FsActionResponse,
+  FsEntry,
+  FsMoveRequest,
+  FsMoveResponse,
+  FsStat,
+  FsUploadBatchResponse,
+  FsWriteResponse,
   Health,
   InstallRequest,
   ModelList,
@@ -21,6 +27,7 @@ import type {
   SessionList,
   UniversalEvent,
 } from "./generated/types.js";
+import { FileSystem } from "./file-system.js";
 import { Interlingua } from "./interlingua.js";
 import type { Server } from "./start.js";
 import { type ConnectOptions, type Query, segment, Transport } from "./transport.js";
@@ -63,6 +70,29 @@ export interface EventsQuery {
 export interface TurnStreamQuery {
   includeRaw?: boolean | undefined;
 }
+
+/** A session whose directory paths are relative to; the first root of the server if absent. */
+export interface FsSessionQuery {
+  session_id?: string | null | undefined;
+}
+
+/** A path of a file or directory. */
+export interface FsPathQuery extends FsSessionQuery {
+  path: string;
+}
+
+/** A directory to list. */
+export interface FsEntriesQuery extends FsSessionQuery {
+  path?: string | null | undefined;
+}
+
+/** An entry to delete. */
+export interface FsDeleteQuery extends FsPathQuery {
+  recursive?: boolean | null | undefined;
+}
+
+/** Where to unpack an archive. */
+export type FsUploadBatchQuery = FsEntriesQuery;
 
 /** Events after which the stream of a turn ends: the turn is over, or waits for the user. */
 const TURN_STREAM_END: ReadonlySet<string> = new Set([
@@ -115,7 +145,7 @@ export class SandboxAgent {
   }
 
   listAgents(): Promise<AgentList> {
-    return this.#transport.json("GET", "/v1/agents");
+    return this.#transport.json<AgentList>("GET", "/v1/agents", ["agents", "array"]);
   }
 
   installAgent(agent: string, request: InstallRequest = {}): Promise<void> {
@@ -123,15 +153,15 @@ export class SandboxAgent {
   }
 
   getAgentModes(agent: string): Promise<ModeList> {
-    return this.#transport.json("GET", `/v1/agents/${segment(agent)}/modes`);
+    return this.#transport.json<ModeList>("GET", `/v1/agents/${segment(agent)}/modes`, ["modes", "array"]);
   }
 
   getAgentModels(agent: string): Promise<ModelList> {
-    return this.#transport.json("GET", `/v1/agents/${segment(agent)}/models`);
+    return this.#client.models(agent);
   }
 
   createSession(sessionId: string, request: CreateSession): Promise<Created> {
-    return this.#transport.json("POST", sessionPath(sessionId), { body: request });
+    return this.#transport.json<Created>("POST", sessionPath(sessionId), ["healthy", "boolean"], { body: request });
   }
 
   /** All sessions, newest first. */
@@ -154,18 +184,22 @@ export class SandboxAgent {
     signal?: AbortSignal,
   ): Promise<Response> {
     const path = `${sessionPath(sessionId)}/messages/stream`;
-    return this.#transport.open("POST", path, "text/event-stream", { body: request, query: toQuery(query), signal });
+    return this.#transport.open("POST", path, { body: request, query: toQuery(query), signal });
   }
 
   /** One page of stored events. */
   getEvents(sessionId: string, query: EventsQuery = {}): Promise<EventPage> {
-    return this.#transport.json("GET", `${sessionPath(sessionId)}/events`, { query: toQuery(query) });
+    const path = `${sessionPath(sessionId)}/events`;
+    return this.#transport.json<EventPage>("GET", path, ["events", "array"], { query: toQuery(query) });
   }
 
-  /** The answer with the events of a session as server-sent events. */
-  getEventsSse(sessionId: string, query: EventsQuery = {}, signal?: AbortSignal): Promise<Response> {
+  /** The answer with the events of a session as server-sent events: an empty stream if the session has ended with them. */
+  async getEventsSse(sessionId: string, query: EventsQuery = {}, signal?: AbortSignal): Promise<Response> {
     const path = `${sessionPath(sessionId)}/events/sse`;
-    return this.#transport.open("GET", path, "text/event-stream", { query: toQuery(query), signal });
+    const response = await this.#transport.open("GET", path, { query: toQuery(query), signal });
+    // Callers of sandbox-agent read the body.
+    if (response.status !== 204) return response;
+    return new Response("", { headers: { "content-type": "text/event-stream" } });
   }
 
   /** Follows the events of a session until it ends, across lost connections. */
@@ -209,6 +243,45 @@ export class SandboxAgent {
     return this.#client.session(sessionId).terminate();
   }
 
+  /** The entries of a directory. */
+  listFsEntries(query: FsEntriesQuery = {}): Promise<FsEntry[]> {
+    return this.#files(query).list(query.path ?? ".");
+  }
+
+  /** The content of a file. */
+  readFsFile(query: FsPathQuery): Promise<Uint8Array> {
+    return this.#files(query).read(query.path);
+  }
+
+  writeFsFile(query: FsPathQuery, body: BodyInit): Promise<FsWriteResponse> {
+    return this.#files(query).write(query.path, body);
+  }
+
+  deleteFsEntry(query: FsDeleteQuery): Promise<FsActionResponse> {
+    return this.#files(query).delete(query.path, { recursive: query.recursive ?? undefined });
+  }
+
+  mkdirFs(query: FsPathQuery): Promise<FsActionResponse> {
+    return this.#files(query).mkdir(query.path);
+  }
+
+  moveFs(request: FsMoveRequest, query: FsSessionQuery = {}): Promise<FsMoveResponse> {
+    return this.#files(query).move(request.from, request.to, { overwrite: request.overwrite ?? undefined });
+  }
+
+  statFs(query: FsPathQuery): Promise<FsStat> {
+    return this.#files(query).stat(query.path);
+  }
+
+  /** Unpacks a tar archive into a directory. */
+  uploadFsBatch(body: BodyInit, query: FsUploadBatchQuery = {}): Promise<FsUploadBatchResponse> {
+    return this.#files(query).upload(body, query.path ?? ".");
+  }
+
+  #files({ session_id }: FsSessionQuery): FileSystem {
+    return new FileSystem(this.#transport, session_id ?? undefined);
+  }
+
   /** Stops the server if `start` has started it. */
   async dispose(): Promise<void> {
     await this.#server?.stop();
@@ -219,10 +292,22 @@ export class SandboxAgent {
   }
 }
 
-/** Address of the server's web page. The token is in the fragment, which browsers do not send. */
-export function buildInspectorUrl({ baseUrl, token }: { baseUrl: string; token?: string | undefined }): string {
+/** What the server's web page needs to reach the server. */
+export interface InspectorUrlOptions {
+  baseUrl: string;
+  token?: string | undefined;
+  /** Headers that the page sends with every request, for a proxy before the server. */
+  headers?: Record<string, string> | undefined;
+}
+
+/** Address of the server's web page. Token and headers are in the fragment, which browsers do not send. */
+export function buildInspectorUrl({ baseUrl, token, headers }: InspectorUrlOptions): string {
+  const parameters = [
+    ...(token === undefined ? [] : [`token=${encodeURIComponent(token)}`]),
+    ...(headers === undefined ? [] : [`headers=${encodeURIComponent(JSON.stringify(headers))}`]),
+  ];
   const page = `${baseUrl.replace(/\/+$/, "")}/ui/`;
-  return token === undefined ? page : `${page}#token=${encodeURIComponent(token)}`;
+  return parameters.length === 0 ? page : `${page}#${parameters.join("&")}`;
 }
 
 function sessionPath(sessionId: string): string {

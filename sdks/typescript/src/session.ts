@@ -1,8 +1,10 @@
 import { raceAbort } from "./abort.js";
 import type { CallOptions, Transport } from "./transport.js";
 import { segment } from "./transport.js";
-import { followSession, type EventOptions } from "./follow.js";
+import { ProtocolError } from "./errors.js";
+import { checkSequence, followSession, type EventOptions } from "./follow.js";
 import type {
+  CheckReport,
   EventPage,
   FileToSend,
   MessageList,
@@ -13,9 +15,12 @@ import type {
   UniversalEvent,
   UpdateSession,
 } from "./generated/types.js";
+import { FileSystem } from "./file-system.js";
 import { newId } from "./ids.js";
 import { type SendOptions, Turn } from "./turn.js";
 
+/** What every answer with the state of a session has. */
+const INFO = ["sessionId", "string"] as const;
 /** Number of events of a page if the caller gives no limit. */
 const DEFAULT_PAGE_EVENTS = 1000;
 
@@ -44,6 +49,8 @@ export interface History extends AsyncIterable<EventPage>, PromiseLike<EventPage
 /** One conversation with an agent. Making this object sends no request. */
 export class Session {
   readonly id: string;
+  /** Files in the directory of the session. */
+  readonly fs: FileSystem;
   readonly #transport: Transport;
   readonly #path: string;
   /** Settles when the last message has been queued, so that messages keep their order. */
@@ -53,6 +60,7 @@ export class Session {
   constructor(transport: Transport, id: string) {
     this.id = id;
     this.#transport = transport;
+    this.fs = new FileSystem(transport, id);
     this.#path = `/v1/sessions/${segment(id)}`;
   }
 
@@ -94,6 +102,7 @@ export class Session {
    * comes exactly once and in order, also across lost connections and restarts of the server.
    */
   events(options: EventOptions = {}): AsyncGenerator<UniversalEvent, void, void> {
+    checkSequence(options.after ?? 0);
     return followSession(this.#transport, this.id, options);
   }
 
@@ -101,13 +110,13 @@ export class Session {
   history(options: HistoryOptions = {}): History {
     const read = async (after: number): Promise<EventPage> => {
       const { limit = DEFAULT_PAGE_EVENTS, raw, signal } = options;
-      return this.#transport.json("GET", `${this.#path}/events`, {
+      return this.#transport.json<EventPage>("GET", `${this.#path}/events`, ["events", "array"], {
         query: { offset: after, limit, include_raw: raw },
         signal,
         repeatable: true,
       });
     };
-    const first = options.after ?? 0;
+    const first = checkSequence(options.after ?? 0);
     return {
       then: (resolve, reject) => read(first).then(resolve, reject),
       async *[Symbol.asyncIterator]() {
@@ -118,6 +127,8 @@ export class Session {
           if (last === undefined) return;
           yield page;
           if (!page.hasMore) return;
+          // Reading on from there would never end.
+          if (!(last.sequence > after)) throw new ProtocolError(`the events after ${after} do not have later sequences`, 200);
           after = last.sequence;
         }
       },
@@ -126,7 +137,12 @@ export class Session {
 
   /** What the session is doing, and its settings. */
   info(options: CallOptions = {}): Promise<SessionInfo> {
-    return this.#transport.json("GET", this.#path, { ...options, repeatable: true });
+    return this.#transport.json<SessionInfo>("GET", this.#path, INFO, { ...options, repeatable: true });
+  }
+
+  /** Checks the session against the lifecycle rules, and counts its events by type. */
+  check(options: CallOptions = {}): Promise<CheckReport> {
+    return this.#transport.json<CheckReport>("GET", `${this.#path}/check`, ["valid", "boolean"], { ...options, repeatable: true });
   }
 
   /**
@@ -136,7 +152,7 @@ export class Session {
   upload(content: Blob | Uint8Array<ArrayBuffer> | string, options: UploadOptions = {}): Promise<FileToSend> {
     const { name, type } = content instanceof Blob ? (content as Blob & { name?: string }) : {};
     const mime = options.mime ?? (type || "application/octet-stream");
-    return this.#transport.json("POST", `${this.#path}/attachments`, {
+    return this.#transport.json<FileToSend>("POST", `${this.#path}/attachments`, ["path", "string"], {
       query: { filename: options.filename ?? name ?? "file" },
       headers: { "content-type": mime },
       content,
@@ -147,8 +163,9 @@ export class Session {
   /** The messages whose turns have not begun, in order. */
   async queue(options: CallOptions = {}): Promise<QueuedMessageInfo[]> {
     const path = `${this.#path}/messages`;
-    const { messages } = await this.#transport.json<MessageList>("GET", path, { ...options, repeatable: true });
-    return messages;
+    const expected = ["messages", "array"] as const;
+    const list = await this.#transport.json<MessageList>("GET", path, expected, { ...options, repeatable: true });
+    return list.messages;
   }
 
   /** Removes a message from the queue. Fails with `message_conflict` if its turn has begun. */
@@ -159,10 +176,10 @@ export class Session {
 
   /** Changes title, labels, model or permission mode. What the agent cannot change while it runs is refused. */
   update(changes: UpdateSession, options: CallOptions = {}): Promise<SessionInfo> {
-    return this.#transport.json("PATCH", this.#path, { ...options, body: changes, repeatable: true });
+    return this.#transport.json<SessionInfo>("PATCH", this.#path, INFO, { ...options, body: changes, repeatable: true });
   }
 
-  /** Hands in values that the session was created with, which a restart of the server has lost. */
+  /** Supplies values that the session was created with, which a restart of the server has lost. */
   setSecrets(secrets: SessionSecrets, options: CallOptions = {}): Promise<void> {
     return this.#transport.empty("PUT", `${this.#path}/secrets`, { ...options, body: secrets, repeatable: true });
   }

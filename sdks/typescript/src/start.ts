@@ -4,7 +4,7 @@ import process from "node:process";
 import { findBinary } from "./binary.js";
 import { StartError } from "./errors.js";
 import { Interlingua } from "./interlingua.js";
-import type { ConnectOptions } from "./transport.js";
+import { checkToken, type ConnectOptions } from "./transport.js";
 
 /** Time that the server has to tell its address. */
 const DEFAULT_START_TIMEOUT_MS = 15_000;
@@ -79,15 +79,16 @@ export async function start(options: StartOptions = {}): Promise<Server> {
   const env = { ...process.env, ...options.env };
   const binary = findBinary(options.binary, env);
   const token = options.token ?? randomBytes(32).toString("hex");
+  try {
+    checkToken(token);
+  } catch (error) {
+    throw new StartError(`cannot run ${binary}: ${(error as Error).message}`);
+  }
   const args = ["server", "--port", String(options.port ?? 0), "--print-address", "--exit-with-parent"];
   if (options.dataDir !== undefined) args.push("--data-dir", options.dataDir);
   args.push(...(options.args ?? []));
   // The server ends when its standard input closes. The kernel closes it when this process dies.
-  const child = spawn(binary, args, {
-    env: { ...env, [TOKEN_VARIABLE]: token },
-    stdio: ["pipe", "pipe", "pipe"],
-    windowsHide: true,
-  });
+  const child = spawnServer(binary, args, { ...env, [TOKEN_VARIABLE]: token });
   const stop = () => void stopChild(child);
   try {
     const baseUrl = await readAddress(child, binary, options);
@@ -106,6 +107,17 @@ export async function start(options: StartOptions = {}): Promise<Server> {
   } catch (error) {
     await stopChild(child);
     throw error;
+  }
+}
+
+/** Runs the server. What Node refuses to run is a `StartError` that does not show the values, which may be secrets. */
+function spawnServer(binary: string, args: string[], env: NodeJS.ProcessEnv): ChildProcess {
+  try {
+    return spawn(binary, args, { env, stdio: ["pipe", "pipe", "pipe"], windowsHide: true });
+  } catch (error) {
+    const { code = "unknown" } = error as NodeJS.ErrnoException;
+    const hint = "check that the options `args`, `dataDir` and `env` are strings without null bytes";
+    throw new StartError(`cannot run ${binary}: Node refuses its arguments or environment (${code}); ${hint}`);
   }
 }
 
@@ -159,7 +171,7 @@ function readAddress(child: ChildProcess, binary: string, options: StartOptions)
 function parseAddress(line: string): string | undefined {
   try {
     const { address } = JSON.parse(line) as { address?: unknown };
-    return typeof address === "string" ? address : undefined;
+    return typeof address === "string" && /^https?:/.test(address) && URL.canParse(address) ? address : undefined;
   } catch {
     return undefined;
   }

@@ -2,7 +2,7 @@ import { ConnectionError, GapError, isTransient, ProtocolError, TimeoutError } f
 import type { UniversalEvent } from "./generated/types.js";
 import { retryDelay, RetryDeadline } from "./retry.js";
 import { SseDecoder, type SseFrame } from "./sse.js";
-import { causeText, type Transport } from "./transport.js";
+import { causeText, isObject, type Transport } from "./transport.js";
 
 /** How often a frame that is not JSON is requested again. */
 const MAX_DAMAGED_FRAMES = 3;
@@ -59,6 +59,8 @@ export interface ReconnectOptions<T> {
   signal?: AbortSignal | undefined;
   /** Opens the stream at the current position. `null`: nothing will come. */
   open: () => Promise<Response | null>;
+  /** Whether there is an event already, so that a stream which opens and has none does not come from our server. */
+  expectsEvent?: boolean;
   /**
    * Takes a frame, with its data as JSON, and advances the position. `undefined` skips the frame.
    */
@@ -72,10 +74,15 @@ export interface ReconnectOptions<T> {
 /**
  * Reads a stream to its end, across lost connections, restarts of the server and proxies that cut: opens it again at its
  * position, with jitter and exponential delays as long as nothing comes.
+ *
+ * Gives up when the server showed no sign of life for some time. That a stream opens is one only after the first event: a
+ * server of another kind may open it and close it, again and again.
  */
 export async function* reconnecting<T>(options: ReconnectOptions<T>): AsyncGenerator<T, void, void> {
-  const { transport, signal, open, accept, ended } = options;
+  const { transport, signal, open, expectsEvent, accept, ended } = options;
   const deadline = new RetryDeadline(transport.reconnectTimeoutMs);
+  let hasOpened = false;
+  let hasArrived = false;
   let failures = 0;
   let damaged = 0;
   for (;;) {
@@ -83,9 +90,10 @@ export async function* reconnecting<T>(options: ReconnectOptions<T>): AsyncGener
     try {
       const response = await open();
       if (response === null) return;
-      deadline.reset();
+      if (hasArrived || !hasOpened) deadline.reset();
+      hasOpened = true;
       for await (const { frames, position } of readFrames(response, transport.idleTimeoutMs, signal)) {
-        deadline.reset();
+        if (hasArrived || expectsEvent !== true) deadline.reset();
         for (const frame of frames) {
           const data = parseFrame(frame);
           if (data === undefined) {
@@ -94,9 +102,12 @@ export async function* reconnecting<T>(options: ReconnectOptions<T>): AsyncGener
           }
           const value = accept(data, frame);
           if (value === undefined) continue;
+          hasArrived = true;
           failures = 0;
           damaged = 0;
           yield value;
+          // The time that the consumer takes does not count.
+          deadline.reset();
           if (ended()) return;
         }
         if (position !== undefined) options.position?.(position);
@@ -108,10 +119,10 @@ export async function* reconnecting<T>(options: ReconnectOptions<T>): AsyncGener
       failure = error;
     }
     if (deadline.passed()) {
-      throw new ConnectionError(
-        `lost the connection to ${transport.baseUrl} and could not restore it within ${transport.reconnectTimeoutMs} ms`,
-        { cause: failure },
-      );
+      const what = hasArrived
+        ? `lost the connection to ${transport.baseUrl} and could not restore it`
+        : `no event came from ${transport.baseUrl}; check that it is the address of an Interlingua server; tried`;
+      throw new ConnectionError(`${what} within ${transport.reconnectTimeoutMs} ms`, { cause: failure });
     }
     // The first attempt after progress is almost immediate.
     await retryDelay(failures, failure, signal);
@@ -124,6 +135,27 @@ function parseFrame(frame: SseFrame): unknown {
     return JSON.parse(frame.data) as unknown;
   } catch {
     return undefined;
+  }
+}
+
+/** Checks what every event has. The rest is as the server says. */
+export function parseEvent(data: unknown): UniversalEvent {
+  const isEvent =
+    isObject(data) &&
+    typeof data["type"] === "string" &&
+    typeof data["session_id"] === "string" &&
+    Number.isSafeInteger(data["sequence"]);
+  if (isEvent) return data as unknown as UniversalEvent;
+  throw new ProtocolError(`the stream has something that is no universal event: ${JSON.stringify(data).slice(0, 200)}`, 200);
+}
+
+/** Runs what looks into an event. One of an unexpected shape, which makes that fail, is the server's error. */
+export function inspectEvents<T>(inspect: () => T): T {
+  try {
+    return inspect();
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new ProtocolError(`an event does not have the shape of a universal event: ${cause.message}`, 200, { cause });
   }
 }
 
@@ -141,9 +173,6 @@ export class LogPosition {
   /** Whether the event is the next one. An event that came before is skipped. */
   advance(event: UniversalEvent): boolean {
     const { sequence } = event;
-    if (!Number.isSafeInteger(sequence)) {
-      throw new ProtocolError(`an event of session ${this.#sessionId} has no sequence`, 200);
-    }
     if (this.last !== undefined) {
       if (sequence <= this.last) return false;
       if (sequence > this.last + 1) throw new GapError(this.#sessionId, this.last + 1, sequence);

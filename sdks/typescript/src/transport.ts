@@ -57,6 +57,12 @@ export interface RequestOptions extends CallOptions {
   timeoutMs?: number;
 }
 
+/**
+ * @internal A field that an answer has, and its type, or `array` for an answer that is an array itself. Another answer
+ * comes from a server of another kind. The elements of an array are objects.
+ */
+export type Expected<T> = readonly [field: keyof T & string, type: "array" | "boolean" | "string"] | "array";
+
 /** @internal Sends requests and turns what goes wrong into errors of one kind. */
 export class Transport {
   readonly baseUrl: string;
@@ -70,8 +76,11 @@ export class Transport {
   constructor(options: ConnectOptions) {
     this.baseUrl = normaliseBaseUrl(options.baseUrl);
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
-    this.#headers = new Headers(options.headers);
-    if (options.token !== undefined) this.#headers.set("authorization", `Bearer ${options.token}`);
+    this.#headers = toHeaders(options.headers);
+    if (options.token !== undefined && options.token !== "") {
+      checkToken(options.token);
+      this.#headers.set("authorization", `Bearer ${options.token}`);
+    }
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.idleTimeoutMs = options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS;
     this.reconnectTimeoutMs = options.reconnectTimeoutMs ?? DEFAULT_RECONNECT_TIMEOUT_MS;
@@ -82,39 +91,68 @@ export class Transport {
     return this.#reached;
   }
 
-  /** Sends a request and reads an answer in JSON. */
-  async json<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+  /** Sends a request and reads an answer in JSON, which has the expected field. */
+  async json<T>(method: string, path: string, expected: Expected<T>, options: RequestOptions = {}): Promise<T> {
     return this.#repeat(options, async (linked) => {
       const response = await this.#send(method, path, options, "application/json", linked);
       const text = await this.#read(response, path, linked);
       const type = response.headers.get("content-type") ?? "";
       if (!type.includes("json")) throw unexpected(this.#url(path), response.status, type, text);
+      let answer: unknown;
       try {
-        return JSON.parse(text) as T;
+        answer = JSON.parse(text);
       } catch (cause) {
         throw new ProtocolError(`the answer of ${this.#url(path)} is not complete JSON: ${excerpt(text)}`, 200, { cause });
       }
+      if (!isExpected(answer, expected)) throw unexpected(this.#url(path), response.status, type, text);
+      return answer as T;
     });
   }
 
   /** Sends a request whose answer has no content. */
   async empty(method: string, path: string, options: RequestOptions = {}): Promise<void> {
-    return this.#repeat(options, async (linked) => {
-      const response = await this.#send(method, path, options, "application/json", linked);
-      const text = await this.#read(response, path, linked);
-      if (text !== "") {
-        throw unexpected(this.#url(path), response.status, response.headers.get("content-type") ?? "", text);
-      }
-    });
+    await this.#repeat(options, (linked) => this.#status(method, path, options, [204], linked));
   }
 
-  /** Sends a request and returns the answer with its body unread, which the signal cancels. */
-  async open(method: string, path: string, accept: string, options: RequestOptions = {}): Promise<Response> {
+  /** Sends a request whose answer matters only by its status, which is one of these. Returns it. */
+  async status(method: string, path: string, statuses: readonly number[], options: RequestOptions = {}): Promise<number> {
+    return this.#repeat(options, (linked) => this.#status(method, path, options, statuses, linked));
+  }
+
+  async #status(
+    method: string,
+    path: string,
+    options: RequestOptions,
+    statuses: readonly number[],
+    linked: Deadline,
+  ): Promise<number> {
+    const response = await this.#send(method, path, options, "application/json", linked);
+    const text = await this.#read(response, path, linked);
+    const { status, headers } = response;
+    if (!statuses.includes(status)) throw unexpected(this.#url(path), status, headers.get("content-type") ?? "", text);
+    return status;
+  }
+
+  /** Requests a file, whose content is read from the answer. The signal counts until the end of the body. */
+  async file(path: string, options: RequestOptions = {}): Promise<Response> {
     const linked = this.#deadline(options);
     try {
-      const response = await this.#send(method, path, options, accept, linked);
+      const response = await this.#send("GET", path, options, "application/octet-stream", linked);
       linked.answered();
-      return response;
+      return releaseAtEnd(response, linked);
+    } catch (error) {
+      linked.release();
+      throw error;
+    }
+  }
+
+  /** Opens a stream of server-sent events, whose answer may also be 204. The signal counts until the end of the body. */
+  async open(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
+    const linked = this.#deadline(options);
+    try {
+      const response = await this.#stream(method, path, options, linked);
+      linked.answered();
+      return releaseAtEnd(response, linked);
     } catch (error) {
       linked.release();
       throw error;
@@ -127,15 +165,18 @@ export class Transport {
    */
   async stream(method: string, path: string, options: RequestOptions = {}): Promise<Response | null> {
     const linked = this.#deadline(options);
-    let response: Response;
     try {
-      response = await this.#send(method, path, options, "text/event-stream", linked);
+      const response = await this.#stream(method, path, options, linked);
+      return response.status === 204 ? null : response;
     } finally {
       linked.release();
     }
-    if (response.status === 204) return null;
+  }
+
+  async #stream(method: string, path: string, options: RequestOptions, linked: Deadline): Promise<Response> {
+    const response = await this.#send(method, path, options, "text/event-stream", linked);
     const type = response.headers.get("content-type") ?? "";
-    if (type.startsWith("text/event-stream") && response.body !== null) return response;
+    if (response.status === 204 || (type.startsWith("text/event-stream") && response.body !== null)) return response;
     await response.body?.cancel();
     throw unexpected(this.#url(path), response.status, type, "");
   }
@@ -185,6 +226,8 @@ export class Transport {
       init.body = JSON.stringify(options.body);
     } else if (options.content !== undefined) {
       init.body = options.content;
+      // Node sends a stream only if the answer may come before its end.
+      if (options.content instanceof ReadableStream) Object.assign(init, { duplex: "half" });
     }
     let response: Response;
     try {
@@ -208,14 +251,15 @@ export class Transport {
   }
 
   async #problem(response: Response, path: string, linked: Deadline): Promise<Error> {
-    const text = await this.#read(response, path, linked);
+    // The body of the answer that the error has can be read again.
+    const text = await this.#read(response.clone(), path, linked);
     const problem = parseProblem(text);
     if (problem === undefined) {
       return unexpected(this.#url(path), response.status, response.headers.get("content-type") ?? "", text);
     }
     this.#reached = true;
     const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
-    return new InterlinguaError(problem, Number.isFinite(seconds) ? seconds * 1000 : undefined);
+    return new InterlinguaError(problem, Number.isFinite(seconds) ? seconds * 1000 : undefined, response);
   }
 }
 
@@ -283,7 +327,69 @@ function normaliseBaseUrl(baseUrl: string | URL): string {
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     throw new TypeError(`baseUrl must begin with http:// or https://, found ${JSON.stringify(String(baseUrl))}`);
   }
+  if (url.username !== "" || url.password !== "") {
+    throw new TypeError("baseUrl must not contain a user name or password; use the options `token` or `headers`");
+  }
   return `${url.origin}${url.pathname}`.replace(/\/+$/, "").replace(/\/v1$/, "");
+}
+
+/** The headers for every request. Errors do not show their values, which may be secrets. */
+function toHeaders(init: HeadersInit | undefined): Headers {
+  try {
+    return new Headers(init);
+  } catch {
+    throw new TypeError("headers has a name or a value that HTTP does not allow");
+  }
+}
+
+/** Refuses a token that no header can carry. The error does not show it. */
+export function checkToken(token: string): void {
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    throw new TypeError("token must be printable ASCII without spaces; one that was read from a file may end with a line break");
+  }
+}
+
+/** @internal */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+function isExpected<T>(answer: unknown, expected: Expected<T>): boolean {
+  if (expected === "array") return Array.isArray(answer) && answer.every(isObject);
+  if (!isObject(answer)) return false;
+  const [field, type] = expected;
+  const value = answer[field];
+  return type === "array" ? Array.isArray(value) && value.every(isObject) : typeof value === type;
+}
+
+/** The same answer, which stops following the caller's signal at the end of its body. */
+function releaseAtEnd(response: Response, linked: Deadline): Response {
+  if (response.body === null) {
+    linked.release();
+    return response;
+  }
+  const reader = response.body.getReader();
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (!done) return controller.enqueue(value);
+          controller.close();
+        } catch (error) {
+          controller.error(error);
+        }
+        linked.release();
+      },
+      cancel(reason) {
+        linked.release();
+        return reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  const { status, statusText, headers } = response;
+  return new Response(body, { status, statusText, headers });
 }
 
 function parseProblem(text: string): Problem | undefined {

@@ -1,5 +1,5 @@
 import { linkAbort, type LinkedAbort, raceAbort } from "./abort.js";
-import { InterlinguaError, isTransient } from "./errors.js";
+import { InterlinguaError, isTransient, ProtocolError } from "./errors.js";
 import { EMPTY_TRANSCRIPT, fold, type TranscriptItem, type TranscriptState } from "./fold.js";
 import { openEvents } from "./follow.js";
 import type {
@@ -15,7 +15,7 @@ import type {
 import { newId } from "./ids.js";
 import { retryDelay, RetryDeadline } from "./retry.js";
 import type { Session } from "./session.js";
-import { LogPosition, reconnecting } from "./stream.js";
+import { inspectEvents, LogPosition, parseEvent, reconnecting } from "./stream.js";
 import { segment, type Transport } from "./transport.js";
 
 /** Number of events after which the state of a turn is updated, even without a reader. */
@@ -27,7 +27,7 @@ const MAX_ABSENCES = 3;
 /** What a handler of a request can use. */
 export interface RequestContext {
   readonly session: Session;
-  /** Aborted when somebody else answers first, the turn ends, or the caller's signal is aborted. */
+  /** Aborted when another client answers first, the turn ends, or the caller's signal is aborted. */
   readonly signal: AbortSignal;
 }
 
@@ -105,7 +105,7 @@ export class Turn implements AsyncIterable<UniversalEvent>, PromiseLike<TurnResu
   #lastSequence = 0;
   #ended = false;
   #failure: { error: unknown } | undefined;
-  /** Somebody waits for the result, or handlers have to see the requests. */
+  /** Whether events are read without a consumer: for the result, or for handlers of requests. */
   #drain: boolean;
   #result: Promise<TurnResult> | undefined;
   #finished: { resolve: () => void; reject: (error: unknown) => void } | undefined;
@@ -144,7 +144,7 @@ export class Turn implements AsyncIterable<UniversalEvent>, PromiseLike<TurnResu
   /** What is known of the turn so far. */
   get state(): TranscriptState {
     if (this.#batch.length > 0) {
-      this.#state = fold(this.#batch, this.#state);
+      this.#state = inspectEvents(() => fold(this.#batch, this.#state));
       this.#batch = [];
     }
     return this.#state;
@@ -241,10 +241,11 @@ export class Turn implements AsyncIterable<UniversalEvent>, PromiseLike<TurnResu
         this.#connection = connection;
         try {
           for await (const event of this.#read(connection.signal)) {
-            this.#observe(event);
+            inspectEvents(() => this.#observe(event));
             if (this.#ended) break;
             await this.#waitForDemand(connection.signal);
           }
+          if (!this.#ended) throw endedEarly(this.session.id, this.messageId);
         } catch (error) {
           this.#options.signal?.throwIfAborted();
           if (!connection.signal.aborted) throw error;
@@ -271,7 +272,7 @@ export class Turn implements AsyncIterable<UniversalEvent>, PromiseLike<TurnResu
       signal,
       open: () => this.#open(signal),
       accept: (data) => {
-        const event = data as UniversalEvent;
+        const event = parseEvent(data);
         return this.#position.advance(event) ? event : undefined;
       },
       ended: () => this.#ended,
@@ -344,7 +345,7 @@ export class Turn implements AsyncIterable<UniversalEvent>, PromiseLike<TurnResu
     return this.#drain || [...this.#consumers].some((consumer) => consumer.queue.length === 0 && consumer.wake !== undefined);
   }
 
-  /** Waits until somebody needs the next event. */
+  /** Waits until the next event is needed. */
   async #waitForDemand(signal: AbortSignal | undefined): Promise<void> {
     while (!this.#hasDemand()) {
       await new Promise<void>((resolve) => {
@@ -433,6 +434,11 @@ function cancelled(sessionId: string, messageId: string): InterlinguaError {
   });
 }
 
+function endedEarly(sessionId: string, messageId: string): ProtocolError {
+  const what = `the turn of message ${messageId} in session ${sessionId} has not ended`;
+  return new ProtocolError(`the server says that no further events will come, but ${what}`, 204);
+}
+
 function neverBegan(sessionId: string): InterlinguaError {
   return new InterlinguaError({
     type: "urn:interlingua:error:session_ended",
@@ -443,7 +449,7 @@ function neverBegan(sessionId: string): InterlinguaError {
   });
 }
 
-/** Whether the request was answered by somebody else, or is gone with its turn. */
+/** Whether the request was answered by another client, or is gone with its turn. */
 function isAnswered(error: unknown): boolean {
   return (
     error instanceof InterlinguaError &&

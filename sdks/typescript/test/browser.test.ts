@@ -78,6 +78,20 @@ describe.skipIf(!existsSync(CHROMIUM) && process.env["CI"] === undefined)("in Ch
     expect(errors).toEqual([]);
   }, 60_000);
 
+  test("a page of another origin can install an agent, and read the id of a request", async () => {
+    const tab = await browser.newPage();
+    await tab.goto(origin());
+    const readable = await tab.evaluate(
+      async ([baseUrl, token]) => {
+        await sdk.Interlingua.connect({ baseUrl: baseUrl as string, token }).installAgent("mock");
+        const response = await fetch(`${baseUrl}/v1/health`, { headers: { traceparent: "00-1-1-01", "x-request-id": "tab-1" } });
+        return response.headers.get("x-request-id");
+      },
+      [server.baseUrl, TOKEN],
+    );
+    expect(readable).toBe("tab-1");
+  }, 60_000);
+
   test("a server that is away is a ConnectionError", async () => {
     const tab = await browser.newPage();
     await tab.goto(origin());

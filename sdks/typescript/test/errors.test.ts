@@ -1,6 +1,4 @@
-import { once } from "node:events";
-import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import {
   ConnectionError,
@@ -11,44 +9,18 @@ import {
   TimeoutError,
   type UniversalEvent,
 } from "../src/client.js";
+import { closeOthers, event, frame, other, streaming } from "./support/other-server.js";
 import { TestServer, TOKEN } from "./support/server.js";
 
 let real: TestServer;
-const others: Server[] = [];
 
 beforeAll(async () => {
   real = await TestServer.start();
 });
 afterAll(() => real.kill());
-afterEach(() => {
-  for (const server of others.splice(0)) {
-    server.closeAllConnections();
-    server.close();
-  }
-});
-
-/** A server that is not ours. */
-async function other(listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, "127.0.0.1");
-  others.push(server);
-  await once(server, "listening");
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+afterEach(closeOthers);
 
 const connect = (baseUrl: string, options = {}) => Interlingua.connect({ baseUrl, token: TOKEN, ...options });
-
-function event(sequence: number, type = "item.delta", data: unknown = { item_id: "i", native_item_id: null, delta: "x" }) {
-  const common = { event_id: `evt_${sequence}`, time: "2026-01-01T00:00:00.000Z", session_id: "s" };
-  return { ...common, sequence, native_session_id: null, source: "agent", synthetic: false, raw: null, type, data };
-}
-
-const frame = (value: { sequence: number }) => `id: ${value.sequence}\ndata: ${JSON.stringify(value)}\n\n`;
-
-/** A server that streams these frames and closes. */
-const streaming = (...frames: string[]): RequestListener => (_, response) => {
-  response.writeHead(200, { "content-type": "text/event-stream" });
-  response.end(frames.join(""));
-};
 
 async function collect(events: AsyncIterable<UniversalEvent>): Promise<UniversalEvent[]> {
   const found = [];
@@ -106,6 +78,13 @@ describe("an address", () => {
     expect(() => connect("not a url")).toThrow(TypeError);
   });
 
+  test("with a user name or password is refused, and does not show it", () => {
+    for (const address of ["http://me:s3cret@127.0.0.1:2468", "http://s3cret@127.0.0.1:2468"]) {
+      expect(() => connect(address)).toThrow(/baseUrl must not contain a user name/);
+      expect(() => connect(address)).not.toThrow(/s3cret/);
+    }
+  });
+
   test("may end with a slash or the path of the API", async () => {
     for (const suffix of ["/", "/v1", "/v1/"]) {
       expect((await connect(`${real.baseUrl}${suffix}`).health()).status).toBe("ok");
@@ -114,7 +93,7 @@ describe("an address", () => {
 
   test("where nothing listens is a ConnectionError at once", async () => {
     const url = await other(() => {});
-    others.splice(0).forEach((server) => server.close());
+    closeOthers();
     const client = connect(url);
     await expect(client.health()).rejects.toBeInstanceOf(ConnectionError);
     await expect(client.health()).rejects.toThrow(/ECONNREFUSED/);
@@ -141,9 +120,32 @@ describe("an address", () => {
       response.writeHead(request.url === "/v1/health" ? 200 : 404, { "content-type": "application/json" });
       response.end('{"hello":"world"}');
     });
-    await expect(connect(url).health()).rejects.toThrow("is not an Interlingua server");
+    await expect(connect(url).health()).rejects.toThrow(/Interlingua server.*hello/);
     await expect(connect(url).agents()).rejects.toBeInstanceOf(ProtocolError);
   });
+});
+
+test("a token or header that cannot be sent is refused, and not shown", () => {
+  for (const token of ["s3cret\n", "s3 cret", "s3cret\u00e9"]) {
+    const error = (() => {
+      try {
+        return connect(real.baseUrl, { token });
+      } catch (error) {
+        return error;
+      }
+    })();
+    expect(error).toBeInstanceOf(TypeError);
+    expect(inspect(error)).not.toContain("s3");
+  }
+  expect(() => connect(real.baseUrl, { headers: { authorization: "s3cret\nx" } })).toThrow(/^headers has/);
+});
+
+test("a position that no event has is refused", () => {
+  const session = connect(real.baseUrl).session("s");
+  for (const after of [-1, 1.5, Number.NaN, 2 ** 60]) {
+    expect(() => session.events({ after })).toThrow(TypeError);
+    expect(() => session.history({ after })).toThrow(/`after` must be the sequence/);
+  }
 });
 
 describe("an answer", () => {

@@ -10,7 +10,9 @@ beforeAll(async () => {
   const client = Interlingua.connect({ baseUrl: server.baseUrl, token: TOKEN });
   const session = await client.createSession({ agent: "mock" });
   await session.send("demo", { onPermission: () => "once", onQuestion: ({ options }) => options[0] ?? "blue" });
-  demo = (await session.history()).events;
+  // The session ends after the turn.
+  do demo = (await session.history()).events;
+  while (demo.at(-1)?.type !== "session.ended");
 });
 afterAll(() => server.kill());
 

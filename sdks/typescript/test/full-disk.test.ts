@@ -13,7 +13,7 @@ mkdirSync(disk);
 /** A script that mounts a small disk, visible only to itself, and then becomes the server. */
 const binary = join(folder, "interlingua");
 const namespace = ["--mount", "--map-root-user"];
-const mount = `mount -t tmpfs -o size=4m none '${disk}'`;
+const mount = `mount -t tmpfs -o size=8m none '${disk}'`;
 writeFileSync(binary, `#!/bin/sh\nexec unshare ${namespace.join(" ")} sh -c "${mount} && exec '${BINARY}' \\"\\$@\\"" sh "$@"\n`);
 chmodSync(binary, 0o755);
 

@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Interlingua, type SessionFilter } from "../src/client.js";
 import { TestServer, TOKEN } from "./support/server.js";
@@ -26,7 +28,9 @@ describe("a client", () => {
   });
 
   test("installs an agent", async () => {
+    expect(await client.installation("mock")).toMatchObject({ state: "none" });
     await client.installAgent("mock");
+    expect(await client.installation("mock")).toMatchObject({ state: "done" });
     await expect(client.installAgent("nobody")).rejects.toMatchObject({ kind: "unsupported_agent" });
   });
 
@@ -110,6 +114,13 @@ describe("a session", () => {
     await expect(session.queueMessage("echo late")).rejects.toMatchObject({ kind: "session_ended" });
   });
 
+  test("checks a session, and counts its events by type", async () => {
+    const session = await client.createSession({ agent: "mock" });
+    await session.send("unparsed");
+    const { eventCount } = await session.info();
+    expect(await session.check()).toMatchObject({ valid: true, events: eventCount, types: { "agent.unparsed": 1, "turn.ended": 1 } });
+  });
+
   test("runs a message once, however often it is sent", async () => {
     const session = await client.createSession({ agent: "mock" });
     const results = await Promise.all([1, 2, 3].map(() => session.send("echo once", { id: "one" })));
@@ -145,6 +156,36 @@ describe("a session", () => {
     expect(await session.info()).toMatchObject({ state: "needs_secrets", secretsMissing: ["API_KEY"] });
     await session.setSecrets({ env: { API_KEY: "k2" } });
     expect((await session.send("echo hi")).text).toBe("hi");
+  });
+
+  test("lists and imports the sessions that agents keep on disk", async () => {
+    const id = "0a1b2c3d-0000-4000-8000-000000000001";
+    const project = join(server.home, ".claude/projects/-workspace");
+    mkdirSync(project, { recursive: true });
+    const common = { sessionId: id, version: "2.1.326", cwd: "/workspace", isSidechain: false };
+    const lines = [
+      { type: "user", uuid: "u1", parentUuid: null, message: { role: "user", content: "hi" } },
+      {
+        type: "assistant",
+        uuid: "u2",
+        parentUuid: "u1",
+        message: { id: "m", role: "assistant", model: "x", content: [{ type: "text", text: "hello" }] },
+      },
+    ].map((line, index) => JSON.stringify({ ...common, ...line, timestamp: `2026-11-18T01:00:0${index}.000Z` }));
+    writeFileSync(join(project, `${id}.jsonl`), `${lines.join("\n")}\n`);
+
+    const onDisk = [];
+    for await (const session of client.sessionsOnDisk({ agent: "claude" })) onDisk.push(session);
+    expect(onDisk).toMatchObject([{ nativeSessionId: id, title: "hi", directory: "/workspace" }]);
+    expect(onDisk[0]?.sessionId).toBeUndefined();
+    const result = await client.importSessions({ agent: "claude", since: new Date(0) });
+    expect(result).toMatchObject({ sessions: 1, imported: 1, problems: [] });
+    for await (const session of client.sessionsOnDisk()) {
+      expect(await client.session(session.sessionId as string).info()).toMatchObject({ agent: "claude", title: "hi" });
+    }
+    expect(await client.importSessions({ all: true })).toMatchObject({ imported: 0, unchanged: 1 });
+    await expect(client.importSessions({})).rejects.toMatchObject({ kind: "invalid_request" });
+    await expect(client.importSessions({ nativeSessionIds: ["no"] })).rejects.toThrow(/no session on disk has the id no/);
   });
 
   test("answers questions by their id", async () => {

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SseDecoder, type UniversalEvent } from "../src/client.js";
 import { buildInspectorUrl, SandboxAgent, SandboxAgentError } from "../src/sandbox-agent.js";
@@ -55,6 +56,37 @@ describe("the methods of sandbox-agent 0.1", () => {
     expect(events.map(({ sequence }) => sequence)).toEqual(turn.map(({ sequence }) => sequence));
   });
 
+  test("getEventsSse of an ended session is an empty stream", async () => {
+    await agent.createSession("ended", { agent: "mock" });
+    await agent.terminateSession("ended");
+    const { events } = await agent.getEvents("ended");
+    const response = await agent.getEventsSse("ended", { offset: events.length });
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    expect(await readSse(response, "session.ended")).toEqual([]);
+  });
+
+  test("streams leave no listener on the signal when they end", async () => {
+    await agent.createSession("signal", { agent: "mock" });
+    const { signal } = new AbortController();
+    for (let count = 0; count < 15; count += 1) {
+      await readSse(await agent.postMessageStream("signal", { message: "echo hi" }, {}, signal), "");
+      // Left before its end.
+      const { body } = await agent.getEventsSse("signal", {}, signal);
+      for await (const _chunk of body as ReadableStream<Uint8Array>) break;
+      await expect(agent.getEventsSse("nobody", {}, signal)).rejects.toBeInstanceOf(SandboxAgentError);
+    }
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+
+  test("a signal cancels a stream that was opened", async () => {
+    await agent.createSession("cancel", { agent: "mock" });
+    const controller = new AbortController();
+    const response = await agent.getEventsSse("cancel", {}, controller.signal);
+    const reading = readSse(response, "session.ended");
+    controller.abort(new Error("enough"));
+    await expect(reading).rejects.toThrow("enough");
+  });
+
   test("streamEvents, streamTurn, replyPermission", async () => {
     await agent.createSession("three", { agent: "mock" });
     const first = [];
@@ -94,6 +126,9 @@ describe("the methods of sandbox-agent 0.1", () => {
     const error = await agent.getEvents("nobody").catch((error: unknown) => error);
     expect(error).toBeInstanceOf(SandboxAgentError);
     expect(error).toMatchObject({ status: 404, problem: { title: "Session not found" } });
+    const { response } = error as SandboxAgentError;
+    expect(response?.headers.get("content-type")).toBe("application/problem+json");
+    expect(await response?.json()).toMatchObject({ title: "Session not found" });
   });
 
   test("start and dispose", async () => {
@@ -107,7 +142,12 @@ describe("the methods of sandbox-agent 0.1", () => {
   });
 });
 
-test("buildInspectorUrl has the token in the fragment", () => {
+test("buildInspectorUrl has token and headers in the fragment", () => {
+  expect(buildInspectorUrl({ baseUrl: "http://127.0.0.1:2468" })).toBe("http://127.0.0.1:2468/ui/");
+  const url = new URL(buildInspectorUrl({ baseUrl: "http://h", token: "t", headers: { "x-key": "a b&c" } }));
+  const fragment = new URLSearchParams(url.hash.slice(1));
+  expect(fragment.get("token")).toBe("t");
+  expect(JSON.parse(fragment.get("headers") ?? "")).toEqual({ "x-key": "a b&c" });
   expect(buildInspectorUrl({ baseUrl: "http://127.0.0.1:2468/", token: "a b" })).toBe(
     "http://127.0.0.1:2468/ui/#token=a%20b",
   );

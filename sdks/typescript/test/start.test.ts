@@ -5,6 +5,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { inspect } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import { ConnectionError, Interlingua, StartError } from "../src/index.js";
 import { BINARY, temporaryFolder } from "./support/server.js";
@@ -18,6 +19,14 @@ function program(script: string): string {
   chmodSync(file, 0o755);
   return file;
 }
+
+/** An agent that does not answer. It records its supervisor, itself, and a descendant in another session. */
+const HANGING_AGENT = `
+[ "$1" = --version ] && echo 1.0.0 && exit
+pids="$(dirname "$0")/pids"
+setsid sh -c 'trap "" TERM HUP INT; echo $$ >> "$1"; while :; do sleep 0.1; done' sh "$pids" > /dev/null 2>&1 < /dev/null &
+echo $PPID $$ >> "$pids"
+exec sleep 600`;
 
 const start = (options = {}) => Interlingua.start({ binary: BINARY, dataDir: temporaryFolder(), ...options });
 
@@ -99,7 +108,25 @@ describe("start", () => {
   });
 
   test("a program of another kind is a StartError", async () => {
-    await expect(start({ binary: program("echo hello; sleep 5") })).rejects.toThrow(/not an Interlingua server/);
+    for (const line of ["hello", '{"address":"here"}', '{"address":"ftp://127.0.0.1"}', '{"address":7}', "null"]) {
+      const error = await start({ binary: program(`echo '${line}'; exec sleep 5`) }).catch((error: unknown) => error);
+      expect(error).toBeInstanceOf(StartError);
+      expect(String(error)).toMatch(/not an Interlingua server/);
+    }
+  });
+
+  test("options that no process can have are a StartError without their values", async () => {
+    for (const options of [
+      { token: "s3cret\n" },
+      { token: "s3cret\0" },
+      { token: "" },
+      { args: ["s3cret\0"] },
+      { env: { KEY: "s3cret\0" } },
+    ]) {
+      const error = await start(options).catch((error: unknown) => error);
+      expect(error).toBeInstanceOf(StartError);
+      expect(inspect(error)).not.toContain("s3cret");
+    }
   });
 
   test("a server that does not start in time is killed", async () => {
@@ -122,18 +149,24 @@ describe("the process that starts a server", () => {
 
   test("leaves no server and no agent when it is killed", async () => {
     const dataDir = temporaryFolder();
-    const scenario = join(dataDir, "hang.toml");
-    writeFileSync(scenario, '[[turn]]\non = "hang"\n[[turn.step]]\nhang = true\n');
-    const parent = spawn(process.execPath, [join(PACKAGE, "test/support/start-and-hang.js"), dataDir, scenario], {
+    const agent = program(HANGING_AGENT);
+    const pids = () => {
+      const file = join(agent, "../pids");
+      return existsSync(file) ? readFileSync(file, "utf8").trim().split(/\s+/).map(Number) : [];
+    };
+    const parent = spawn(process.execPath, [join(PACKAGE, "test/support/start-and-hang.js"), dataDir, agent], {
       env: { ...process.env, INTERLINGUA_BIN: BINARY },
       stdio: ["ignore", "pipe", "inherit"],
     });
     const [line] = (await once(createInterface(parent.stdout), "line")) as [string];
     const { server } = JSON.parse(line) as { server: number };
-    expect(isAlive(server)).toBe(true);
+    // A supervisor, the agent and its descendant.
+    await expect.poll(() => pids().length, { timeout: 20_000 }).toBe(3);
+    const all = [server, ...pids()];
+    expect(all.filter(isAlive)).toEqual(all);
     parent.kill("SIGKILL");
-    await expect.poll(() => isAlive(server), { timeout: 20_000 }).toBe(false);
-    // Nothing else works in this folder: neither a supervisor nor an agent.
+    await expect.poll(() => all.filter(isAlive), { timeout: 20_000 }).toEqual([]);
+    // Nothing else works in this folder.
     const left = readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && mentions(pid, dataDir));
     expect(left).toEqual([]);
   });

@@ -76,7 +76,7 @@ describe("a turn", () => {
     expect(two[0]?.data).not.toEqual(one[0]?.data);
   });
 
-  test("that begins never is an error", async () => {
+  test("that never begins is an error", async () => {
     const session = await newSession();
     await session.terminate();
     await expect(session.send("echo late")).rejects.toMatchObject({ name: "InterlinguaError", kind: "session_ended" });

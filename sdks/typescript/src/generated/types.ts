@@ -37,9 +37,11 @@ export interface AgentInfo {
   /** Whether the server's environment has credentials for the agent, or it needs none. */
   credentialsAvailable: boolean;
   /** Agent id: `claude`, `codex`, `opencode`, `amp`, `mock`. */
-  id: string;
+  id: AgentId;
   /** Whether its program is installed. */
   installed: boolean;
+  /** Name for people. */
+  name: string;
   /** Path of the program; omitted if there is none. */
   path?: string;
   /** The process that its sessions share; omitted for agents with a process per session. */
@@ -131,6 +133,8 @@ export type ChangeKind = "create" | "update" | "delete" | "move" | (string & {})
 export interface CheckReport {
   /** Number of events that were checked. */
   events: number;
+  /** Number of events by type; one that could not be read counts as none. */
+  types: { [key: string]: number };
   /** Whether the session follows all rules. */
   valid: boolean;
   /** Number of violations. */
@@ -296,10 +300,17 @@ export interface CreateSession {
   /** What the agent may do without asking: `default`, `plan`, `bypass`, `acceptEdits`; `default` if absent. */
   permissionMode?: PermissionMode | null;
   /**
+   * Where the agent can run, if servers share the store: `any`, or the name of a server; where its files will be if
+   * absent.
+   */
+  placement?: string | null;
+  /**
    * Milliseconds that a permission request or question waits for an answer before it is denied or rejected; the
    * server's `--request-timeout` if absent.
    */
   requestTimeoutMs?: number | null;
+  /** Skills for the agent. They are linked into its folder until the session ends. */
+  skills?: Skills | null;
   /** Title for people. */
   title?: string | null;
   /** Variant of the model; the model's default if absent. */
@@ -408,22 +419,190 @@ export interface FileToSend {
   path: string;
 }
 
+/** An entry was created or deleted. */
+export interface FsActionResponse {
+  /** Its absolute path. */
+  path: string;
+}
+
+/** An entry of a directory. */
+export type FsEntry = FsStat & { name: string };
+
+/** What an entry is. */
+export type FsEntryType = "file" | "directory" | "link" | "other" | (string & {});
+
+/** What to move. */
+export interface FsMoveRequest {
+  /** Path of the entry. */
+  from: string;
+  /** Whether an existing file, or an empty directory, is replaced; false if absent. */
+  overwrite?: boolean | null;
+  /** Its new path. */
+  to: string;
+}
+
+/** An entry was moved. */
+export interface FsMoveResponse {
+  /** Its old absolute path. */
+  from: string;
+  /** Its new absolute path. */
+  to: string;
+}
+
+/** What is known about a file or directory. */
+export interface FsStat {
+  /** What it is. */
+  entryType: FsEntryType;
+  /** Time of the last change; omitted if the file system does not know it. */
+  modified?: string;
+  /** Its absolute path. */
+  path: string;
+  /** Size in bytes. */
+  size: number;
+}
+
+/** An archive was unpacked. */
+export interface FsUploadBatchResponse {
+  /** Absolute paths of what was unpacked; at most 1024. */
+  paths: string[];
+  /** Whether more was unpacked than `paths` has. */
+  truncated: boolean;
+}
+
+/** A file was written. */
+export interface FsWriteResponse {
+  /** Its size in bytes. */
+  bytesWritten: number;
+  /** Its absolute path. */
+  path: string;
+}
+
 /** The server is up. */
 export interface Health {
   /** Always `ok`. */
   status: string;
+  store: StoreHealth;
   /** The server's version. */
   version: string;
+}
+
+/** Sessions on the disk of the server's machine, newest first. */
+export interface HistoryList {
+  /** Value for `cursor` to get the next page; omitted on the last page. */
+  nextCursor?: string;
+  /** Files and folders that cannot be read. */
+  problems: string[];
+  sessions: HistorySessionInfo[];
+  /** Number of sessions that pass the filters, on all pages. */
+  total: number;
+}
+
+/** A session that an agent keeps on disk. */
+export interface HistorySessionInfo {
+  /** Agent id. */
+  agent: AgentId;
+  /** Version of the agent that started the session; omitted if it is not known. */
+  agentVersion?: string;
+  /** The agent's working directory; omitted if it is not known. */
+  directory?: string;
+  /** Format in which the agent keeps it: `claude-jsonl`, `codex-rollout`, `opencode-sqlite` or `opencode-json`. */
+  format: string;
+  /** Time of the last record in milliseconds since 1970; omitted if it is not known. */
+  lastActivity?: number;
+  /** The agent's own id of the session. */
+  nativeSessionId: string;
+  /** The file, the database, or the folder of files. */
+  path: string;
+  /**
+   * Id of the session in the store, if it is there: because it was imported, or because the server ran it. Otherwise
+   * omitted.
+   */
+  sessionId?: string;
+  /** Time of the first record in milliseconds since 1970; omitted if it is not known. */
+  startedAt?: number;
+  /** Title, or the first prompt; omitted if there is none. */
+  title?: string;
+  /** Total usage without that of sub-agents, as far as the end of the file or the database has it; otherwise omitted. */
+  usage?: Usage;
+}
+
+/** How far an import is. */
+export interface ImportInfo {
+  /** Number of the import since the server was started; 0 if there was none. */
+  id: number;
+  /** Why the import failed; omitted in other states. */
+  message?: string;
+  /** How far a running import is; omitted in other states. */
+  progress?: ImportProgressInfo;
+  /** What a finished import has done; omitted in other states. */
+  result?: ImportResultInfo;
+  /** `none`, `running`, `done` or `failed`. */
+  state: string;
+}
+
+/** How far an import is. */
+export interface ImportProgressInfo {
+  /** Number of bytes that were read. */
+  bytes: number;
+  /** Number of sessions that were looked at. */
+  done: number;
+  /** Number of sessions to import; 0 while they are searched. */
+  sessions: number;
+}
+
+/** Which sessions to import. At least one field is needed. */
+export interface ImportRequest {
+  /** Only sessions of this agent. */
+  agent?: AgentId | null;
+  /** Whether to import all sessions. */
+  all?: boolean | null;
+  /** Only sessions whose agent worked in this directory. */
+  directory?: string | null;
+  /** Only sessions with these native ids. */
+  nativeSessionIds?: string[] | null;
+  /** Only sessions that have changed since this time in milliseconds since 1970. */
+  since?: number | null;
+}
+
+/** What an import has done. */
+export interface ImportResultInfo {
+  bytes: number;
+  /** Number of sessions that were continued in the store. Their files are not read any more. */
+  continued: number;
+  /** Number of problems, such as damaged records. */
+  damaged: number;
+  /** Number of sessions that have nothing to show. */
+  empty: number;
+  /** Number of sessions that have new events. */
+  extended: number;
+  /** Number of sessions that could not be imported. */
+  failed: number;
+  /** Number of sessions that are new in the store. */
+  imported: number;
+  /** Number of events that were added to the store. */
+  newEvents: number;
+  /** The first problems, each with its file. */
+  problems: string[];
+  /** Number of records that were read, and of their bytes. */
+  records: number;
+  /** Number of sessions whose agent had changed what it had written. They were stored anew. */
+  replaced: number;
+  /** Number of sessions that were looked at. */
+  sessions: number;
+  /** Number of sessions of which the store had all. */
+  unchanged: number;
+  /** Number of records of unknown types, which are `agent.unparsed` events. */
+  unparsed: number;
 }
 
 /** The last installation of an agent since the server was started. */
 export interface InstallInfo {
   /** Why the installation failed; omitted in other states. */
-  message?: string | null;
+  message?: string;
   /** How far a running installation is; omitted in other states. */
-  progress?: InstallProgressInfo | null;
-  /** `none`, `running`, `done` or `failed`. */
-  state: string;
+  progress?: InstallProgressInfo;
+  /** State of the installation. */
+  state: InstallState;
 }
 
 /** How far an installation is. Its total size is not known. */
@@ -439,6 +618,9 @@ export interface InstallRequest {
   /** Version to install; the version that this server supports if absent. */
   version?: string | null;
 }
+
+/** State of the last installation of an agent since the server was started. */
+export type InstallState = "none" | "running" | "done" | "failed" | (string & {});
 
 /** A message, tool call, tool result, status, system or unknown entry of a session. */
 export interface Item {
@@ -491,8 +673,14 @@ export interface LocalMcpServer {
   args?: string[];
   /** The program, or the program and its first arguments. */
   command: string | string[];
+  /** Folder in which the program starts; the agent's if absent. */
+  cwd?: string;
+  /** Whether the agent uses the server; true if absent. */
+  enabled?: boolean;
   /** Environment variables of the program. They are kept in memory only. */
   env?: { [key: string]: string };
+  /** Milliseconds that the server may take to start and to answer; the agent's default if absent. */
+  timeoutMs?: number;
   type?: "stdio" | "local";
 }
 
@@ -506,12 +694,20 @@ export interface McpInput {
   tool: string;
 }
 
+/** An OAuth client. */
+export interface McpOauthClient {
+  /** Id of the client; it registers itself if absent. */
+  clientId?: string;
+  /** The scope that it asks for. */
+  scope?: string;
+}
+
 /** Values of an MCP server that may be secret. */
 export interface McpSecrets {
   /** Environment variables of a program. */
-  env?: { [key: string]: string } | null;
+  env?: { [key: string]: string };
   /** Headers of the requests to a URL. */
-  headers?: { [key: string]: string } | null;
+  headers?: { [key: string]: string };
 }
 
 /** An MCP server that an agent uses. */
@@ -780,8 +976,20 @@ export interface Ready {
 
 /** A server over HTTP. */
 export interface RemoteMcpServer {
+  /** Variable of the session's `env` with a bearer token. */
+  bearerTokenEnvVar?: string;
+  /** Whether the agent uses the server; true if absent. */
+  enabled?: boolean;
+  /** Headers whose values are variables of the session's `env`: the names of these, by header. */
+  envHeaders?: { [key: string]: string };
   /** Headers of every request. They are kept in memory only. */
   headers?: { [key: string]: string };
+  /** False, or the OAuth client as which the agent logs in. */
+  oauth?: false | McpOauthClient;
+  /** Milliseconds that the server may take to start and to answer; the agent's default if absent. */
+  timeoutMs?: number;
+  /** As `type`, for `remote`. */
+  transport?: "http" | "sse";
   /** `sse` is the older transport; `http` if absent. */
   type?: "http" | "remote" | "sse";
   url: string;
@@ -932,10 +1140,14 @@ export interface SessionInfo {
   pending: PendingRequest[];
   /** What the agent may do without asking. */
   permissionMode: PermissionMode | null;
+  /** Where the agent can run: `any`, or the name of a server. Omitted unless servers share the store. */
+  placement?: string;
   /** Number of messages whose turns have not begun. */
   queued: number;
   /** Names of the values that the session waits for in the state `needs_secrets`; omitted in other states. */
   secretsMissing?: string[];
+  /** The server that owns the session now. Omitted while it is idle, and unless servers share the store. */
+  server?: string;
   /** Session id. */
   sessionId: string;
   /** What the session is doing. */
@@ -1008,6 +1220,29 @@ export interface SessionStarted {
 /** What a session is doing. */
 export type SessionState = "idle" | "running" | "waiting" | "needs_secrets" | "ended" | (string & {});
 
+/** Where skills are: in the folder itself, in its folder `skills`, or in its folders. A skill is a folder with a `SKILL.md`. */
+export interface SkillSource {
+  /** Branch, tag or commit of a repository; its default branch if absent. */
+  ref?: string | null;
+  /** Names of the skills; all if absent. */
+  skills?: string[] | null;
+  /** An absolute path, the address of a git repository, or `OWNER/REPOSITORY` on GitHub. */
+  source: string;
+  /** Folder of the repository that has the skills. */
+  subpath?: string | null;
+  /** What `source` is. */
+  type: SkillSourceKind;
+}
+
+/** What a source of skills is. */
+export type SkillSourceKind = "local" | "git" | "github";
+
+/** Skills for an agent. */
+export interface Skills {
+  /** Where the skills are. */
+  sources: SkillSource[];
+}
+
 /** Whether the agent sent the event or it was synthesised. */
 export type Source = "agent" | "daemon" | (string & {});
 
@@ -1051,6 +1286,24 @@ export type StepStatus = "pending" | "in_progress" | "completed" | "cancelled" |
 
 /** Why the model stopped. */
 export type StopReason = "end_turn" | "max_tokens" | "refusal" | "interrupted" | "other" | (string & {});
+
+/** The store of the server. Fields about a shared store are omitted for one of a single server. */
+export interface StoreHealth {
+  /** Milliseconds since it renewed its leases. Beyond `leaseMs`, other servers take its sessions over. */
+  heartbeatAgeMs?: number;
+  /** The database: `sqlite`, or `postgres`, which servers share. */
+  kind: string;
+  /** How long its leases last after a renewal, in milliseconds. */
+  leaseMs?: number;
+  /** Number of sessions that it owns now. */
+  leases?: number;
+  /** Whether it learns at once what other servers append. Otherwise it looks every second. */
+  receivesSignals?: boolean;
+  /** Name of this server. */
+  server?: string;
+  /** How long the last signal took from server to server, in milliseconds. */
+  signalLagMs?: number;
+}
 
 /** A task for a sub-agent. */
 export interface SubAgentInput {
@@ -1334,7 +1587,7 @@ export interface Violation {
   /** What was expected and what was found. */
   message: string;
   /** The rule, `L1` to `L18`; null if the event could not be read. */
-  rule?: string | null;
+  rule: string | null;
   /** Sequence of the event that breaks the rule. */
   sequence: number;
 }

@@ -67,3 +67,56 @@ export class Proxy {
     });
   }
 }
+
+/** A TCP proxy that gives each connection to the next server, or to the one after it while that one is not there. */
+export class RoundRobinProxy {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  readonly #ports: number[];
+  #next = 0;
+  /** Number of connections of each server. */
+  readonly connections: number[];
+
+  private constructor(ports: number[]) {
+    this.#ports = ports;
+    this.connections = ports.map(() => 0);
+    this.#server = createServer((socket) => this.#accept(socket, ports.length));
+  }
+
+  static async start(ports: number[]): Promise<RoundRobinProxy> {
+    const proxy = new RoundRobinProxy(ports);
+    proxy.#server.listen(0, "127.0.0.1");
+    await once(proxy.#server, "listening");
+    return proxy;
+  }
+
+  get baseUrl(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  close(): void {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #accept(client: Socket, attempts: number): void {
+    client.setNoDelay(true).pause();
+    this.#sockets.add(client);
+    client.on("error", () => {}).on("close", () => this.#sockets.delete(client));
+    const index = this.#next++ % this.#ports.length;
+    const upstream = connect(this.#ports[index] as number, "127.0.0.1");
+    let isConnected = false;
+    upstream.on("connect", () => {
+      isConnected = true;
+      this.connections[index] = (this.connections[index] as number) + 1;
+      upstream.setNoDelay(true);
+      client.pipe(upstream).pipe(client);
+      client.resume();
+    });
+    upstream.on("error", () => {}).on("close", () => {
+      if (!isConnected && attempts > 1) this.#accept(client, attempts - 1);
+      else client.destroy();
+    });
+    client.on("close", () => upstream.destroy());
+  }
+}

@@ -39,6 +39,8 @@ async function freePort(): Promise<number> {
 /** A server that can be killed and started again at the same address, with the same data. */
 export class TestServer {
   readonly dataDir = temporaryFolder();
+  /** Home of the server's user, where agents keep their sessions. */
+  readonly home = temporaryFolder();
   readonly #args: string[];
   readonly port: number;
   #child: ChildProcess | undefined;
@@ -71,7 +73,7 @@ export class TestServer {
   async run(): Promise<void> {
     const args = ["server", "--port", String(this.port), "--data-dir", this.dataDir, "--log", "warn", ...this.#args];
     const child = spawn(BINARY, args, {
-      env: { ...process.env, INTERLINGUA_TOKEN: TOKEN },
+      env: { ...process.env, INTERLINGUA_TOKEN: TOKEN, HOME: this.home, CLAUDE_CONFIG_DIR: "", CODEX_HOME: "", XDG_DATA_HOME: "" },
       stdio: ["ignore", "ignore", "pipe"],
     });
     this.#child = child;
@@ -89,9 +91,14 @@ export class TestServer {
   }
 
   async kill(): Promise<void> {
+    await this.stop("SIGKILL");
+  }
+
+  /** Sends a signal, and waits until the server has ended. */
+  async stop(signal: NodeJS.Signals): Promise<void> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    child.kill("SIGKILL");
+    child.kill(signal);
     await once(child, "exit");
   }
 
