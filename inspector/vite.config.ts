@@ -85,6 +85,7 @@ function embed(): Plugin {
 export default defineConfig({
   base: "/ui/",
   plugins: [notices(), embed()],
+  worker: { format: "es" },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   resolve: {
     alias: { "interlingua/client": fileURLToPath(new URL(`${sdk}/src/client.ts`, import.meta.url)) },
@@ -97,6 +98,5 @@ export default defineConfig({
     assetsInlineLimit: 0,
     reportCompressedSize: false,
   },
-  preview: { headers: { "Content-Security-Policy": "default-src 'self'; img-src 'self' data:" } },
   server: { proxy: { "/v1": process.env["INTERLINGUA_SERVER"] ?? "http://127.0.0.1:2468" } },
 });

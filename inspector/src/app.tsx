@@ -1,36 +1,55 @@
-import { useState } from "preact/hooks";
-import { serverState, sessions, setToken, toast } from "./connection.ts";
+import { useEffect, useState } from "preact/hooks";
+import { hasToken, serverState, setToken } from "./connection.ts";
 import { CreateView } from "./create.tsx";
+import { ErrorBoundary } from "./error-boundary.tsx";
+import { sanitize } from "./format.ts";
+import { dismiss, toast } from "./notify.ts";
 import { NEW_PATH, route } from "./router.ts";
 import { SessionView } from "./session.tsx";
+import { sessions } from "./session-list.ts";
 import { Sidebar } from "./sidebar.tsx";
 
 export function App() {
-  const current = route.value;
+  const shown = route.value;
   if (serverState.value === "unauthorised") return <TokenForm />;
   return (
-    <div class={`app view-${current.view}`}>
+    <div class={`app view-${shown.view}`}>
       {serverState.value === "offline" && (
-        <p class="banner" role="alert">
-          The server does not answer. The page goes on by itself when it is back.
+        <p class="banner offline" role="alert">
+          The server does not answer. This page continues when the server is back.
         </p>
       )}
       <Sidebar />
-      {current.view === "session" ? (
-        <SessionView key={current.id} id={current.id} sequence={current.sequence} />
-      ) : current.view === "new" ? (
-        <CreateView />
-      ) : (
-        <Welcome />
-      )}
+      <ErrorBoundary what="this view" attempt={shown}>
+        {shown.view === "session" ? (
+          <SessionView key={shown.id} id={shown.id} part={shown.part} sequence={shown.sequence} />
+        ) : shown.view === "new" ? (
+          <CreateView />
+        ) : (
+          <Welcome />
+        )}
+      </ErrorBoundary>
       {toast.value !== null && (
-        <p class={toast.value.isError ? "toast error" : "toast"} role={toast.value.isError ? "alert" : "status"}>
-          {toast.value.text}
-        </p>
+        <div class={toast.value.isError ? "toast error" : "toast"} role={toast.value.isError ? "alert" : "status"}>
+          <p>{sanitize(toast.value.text)}</p>
+          {toast.value.isError && (
+            <button class="link" aria-label="Dismiss" onClick={dismiss}>
+              ✕
+            </button>
+          )}
+        </div>
       )}
     </div>
   );
 }
+
+const KEYS: readonly (readonly [keys: readonly string[], meaning: string])[] = [
+  [["j", "k"], "next, previous session"],
+  [["/"], "search"],
+  [["n"], "new session"],
+  [["Enter"], "write a message"],
+  [["Esc"], "close"],
+];
 
 function Welcome() {
   return (
@@ -44,36 +63,16 @@ function Welcome() {
         New session
       </a>
       <dl class="keys">
-        <div>
-          <dt>
-            <kbd>j</kbd> <kbd>k</kbd>
-          </dt>
-          <dd>next, previous session</dd>
-        </div>
-        <div>
-          <dt>
-            <kbd>/</kbd>
-          </dt>
-          <dd>search</dd>
-        </div>
-        <div>
-          <dt>
-            <kbd>n</kbd>
-          </dt>
-          <dd>new session</dd>
-        </div>
-        <div>
-          <dt>
-            <kbd>Enter</kbd>
-          </dt>
-          <dd>write a message</dd>
-        </div>
-        <div>
-          <dt>
-            <kbd>Esc</kbd>
-          </dt>
-          <dd>close</dd>
-        </div>
+        {KEYS.map(([keys, meaning]) => (
+          <div key={meaning}>
+            <dt>
+              {keys.map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{meaning}</dd>
+          </div>
+        ))}
       </dl>
     </main>
   );
@@ -81,6 +80,9 @@ function Welcome() {
 
 function TokenForm() {
   const [value, setValue] = useState("");
+  useEffect(() => {
+    document.title = "Interlingua";
+  }, []);
   return (
     <main class="token">
       <form
@@ -91,6 +93,11 @@ function TokenForm() {
       >
         <h1>Interlingua</h1>
         <p>The server needs its token. It is kept until you close this tab.</p>
+        {hasToken() && (
+          <p class="field-error" role="alert">
+            The server refused this token.
+          </p>
+        )}
         <input
           type="password"
           value={value}

@@ -1,35 +1,59 @@
 import { signal } from "@preact/signals";
-import { type AgentInfo, Interlingua, InterlinguaError, type SessionInfo } from "interlingua/client";
+import { Interlingua, InterlinguaError } from "interlingua/client";
+import type { Reachability } from "./feed.ts";
+import { listen, subscribe } from "./subscription.ts";
 
-/** Where the token is kept: until the tab is closed. */
+/** Where the token and the headers for a proxy are kept: until the tab is closed. */
 const TOKEN_KEY = "interlingua-token";
+const HEADERS_KEY = "interlingua-headers";
 
-/** Whether the server answers. */
-export type ServerState = "connecting" | "online" | "offline" | "unauthorised";
-
-export const serverState = signal<ServerState>("connecting");
+export const serverState = signal<Reachability | "connecting">("connecting");
 export const serverVersion = signal("");
-export const sessions = signal<readonly SessionInfo[]>([]);
-export const sessionsLoaded = signal(false);
-export const agents = signal<readonly AgentInfo[]>([]);
-export const toast = signal<{ text: string; isError: boolean } | null>(null);
 
-let token = takeToken();
+const given = takeFragment();
+let token = given.token;
+/** Headers of every request, for a proxy before the server. */
+const proxyHeaders = given.headers;
 export let client = connect();
 
-/** Takes the token from the fragment of the address, and removes it from there and from the history. */
-function takeToken(): string | undefined {
+/** Takes token and headers from the fragment of the address, and removes them from there and from the history. */
+function takeFragment(): { token: string | undefined; headers: Headers } {
   const fragment = new URLSearchParams(location.hash.slice(1));
-  const given = fragment.get("token");
-  if (given !== null) {
-    sessionStorage.setItem(TOKEN_KEY, given);
+  for (const [name, key] of [["token", TOKEN_KEY], ["headers", HEADERS_KEY]] as const) {
+    const value = fragment.get(name);
+    if (value === null) continue;
+    sessionStorage.setItem(key, value);
     history.replaceState(null, "", location.pathname + location.search);
   }
-  return sessionStorage.getItem(TOKEN_KEY) ?? undefined;
+  return { token: sessionStorage.getItem(TOKEN_KEY) ?? undefined, headers: parseHeaders(sessionStorage.getItem(HEADERS_KEY)) };
+}
+
+/** Headers as `buildInspectorUrl` of the SDK writes them; none if the text is something else. */
+function parseHeaders(json: string | null): Headers {
+  try {
+    return new Headers((JSON.parse(json ?? "{}") ?? {}) as Record<string, string>);
+  } catch {
+    return new Headers();
+  }
+}
+
+/** Whether the server was given a token. */
+export function hasToken(): boolean {
+  return token !== undefined;
 }
 
 function connect(): Interlingua {
-  return Interlingua.connect({ baseUrl: location.origin, token, reconnectTimeoutMs: Infinity, fetch: observedFetch });
+  const options = { token, headers: proxyHeaders, reconnectTimeoutMs: Infinity, fetch: observedFetch };
+  return Interlingua.connect({ baseUrl: location.origin, ...options });
+}
+
+/** Begins to follow the server. */
+export function startConnection(): void {
+  listen((message) => {
+    if (message.kind === "server") observe(message.state);
+    else if (message.kind === "open") void readVersion();
+  });
+  subscribe(token);
 }
 
 export function setToken(value: string): void {
@@ -37,27 +61,45 @@ export function setToken(value: string): void {
   sessionStorage.setItem(TOKEN_KEY, value);
   client = connect();
   serverState.value = "connecting";
-  void refresh();
+  subscribe(token);
+}
+
+async function readVersion(): Promise<void> {
+  try {
+    serverVersion.value = (await client.health()).version;
+  } catch {
+    // The state of the server says that it does not answer.
+  }
+}
+
+function observe(state: Reachability): void {
+  if (state === "online" && serverState.peek() === "unauthorised") return;
+  serverState.value = state;
 }
 
 /** `fetch` that notices whether the server is there. */
 async function observedFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  const sentWith = token;
   try {
     const response = await fetch(input, init);
-    if (response.status === 401) serverState.value = "unauthorised";
-    else if (serverState.peek() !== "unauthorised" || response.ok) serverState.value = "online";
+    // A late answer to a request with an earlier token says nothing about this one.
+    if (response.status === 401) {
+      if (sentWith === token) observe("unauthorised");
+    } else {
+      observe("online");
+    }
     return response;
   } catch (error) {
-    if (!init?.signal?.aborted && serverState.peek() !== "unauthorised") serverState.value = "offline";
+    if (init?.signal?.aborted !== true && serverState.peek() !== "unauthorised") observe("offline");
     throw error;
   }
 }
 
 /** Sends a request to a path for which the client has no method. */
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
-  const headers = new Headers(init.headers);
+  const headers = new Headers(proxyHeaders);
+  new Headers(init.headers).forEach((value, name) => headers.set(name, value));
   if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
-  if (init.body != null) headers.set("content-type", "application/json");
   const response = await observedFetch(path, { ...init, headers });
   if (!response.ok) {
     const problem = (await response.json().catch(() => null)) as ConstructorParameters<typeof InterlinguaError>[0] | null;
@@ -66,43 +108,9 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
   return response;
 }
 
-/** Reads the sessions and agents. */
-export async function refresh(): Promise<void> {
-  try {
-    const found: SessionInfo[] = [];
-    for await (const session of client.sessions()) found.push(session);
-    sessions.value = found.sort((a, b) => b.updatedAt - a.updatedAt);
-    sessionsLoaded.value = true;
-    if (agents.peek().length === 0) {
-      agents.value = await client.agents();
-      serverVersion.value = (await client.health()).version;
-    }
-  } catch (error) {
-    if (!(error instanceof InterlinguaError)) serverState.value = "offline";
-  }
-}
-
-export async function refreshAgents(): Promise<void> {
-  agents.value = await client.agents();
-}
-
-let toastTimer: ReturnType<typeof setTimeout> | undefined;
-
-/** Shows a short text for some seconds. */
-export function notify(text: string, isError = false): void {
-  toast.value = { text, isError };
-  clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => (toast.value = null), isError ? 8_000 : 2_500);
-}
-
-/** Runs an action of the user, and shows why it failed. */
-export async function attempt<T>(action: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await action();
-  } catch (error) {
-    notify(error instanceof Error ? error.message : String(error), true);
-    return undefined;
-  }
+/** Path of a session in the API. */
+export function apiPath(sessionId: string): string {
+  return `/v1/sessions/${encodeURIComponent(sessionId)}`;
 }
 
 /** Saves an answer of the server as a file. */

@@ -1,12 +1,16 @@
-import type { AgentInfo, CreateSession, ModeInfo, ModelList } from "interlingua/client";
+import type { AgentInfo, ModeInfo, ModelList } from "interlingua/client";
 import { useEffect, useState } from "preact/hooks";
-import { agents, attempt, client, notify, refresh, refreshAgents, request } from "./connection.ts";
+import { AgentMark } from "./agent-mark.tsx";
+import { agents, installations, refreshAgents } from "./agents.ts";
+import { client } from "./connection.ts";
 import { sanitize } from "./format.ts";
-import { navigate, sessionPath } from "./router.ts";
-import { AgentMark } from "./sidebar.tsx";
+import { Install } from "./install.tsx";
+import { McpForm, type McpDraft, toMcp } from "./mcp-form.tsx";
+import { errorText, notify } from "./notify.ts";
+import { HOME_PATH, navigate, sessionPath } from "./router.ts";
+import { readSessions } from "./session-list.ts";
 
-/** How often the progress of an installation is read. */
-const PROGRESS_INTERVAL_MS = 1_000;
+const MOCK = "mock";
 
 const PERMISSION_MODES = [
   { id: "default", name: "Ask before changes" },
@@ -15,71 +19,57 @@ const PERMISSION_MODES = [
   { id: "bypass", name: "Allow everything" },
 ];
 
+const EMPTY_FORM = { title: "", directory: "", agentMode: "", permissionMode: "default", model: "", variant: "", message: "" };
+
 /** The form that creates a session. */
 export function CreateView() {
   const list = agents.value;
   const [agent, setAgent] = useState("");
-  const chosen = list.find(({ id }) => id === agent) ?? list.find(({ installed }) => installed) ?? list[0];
-  const [modes, setModes] = useState<readonly ModeInfo[]>([]);
-  const [models, setModels] = useState<ModelList | null>(null);
-  const [form, setForm] = useState({ title: "", directory: "", agentMode: "", permissionMode: "default", model: "", variant: "", mcp: "", message: "" });
-  const [mcpError, setMcpError] = useState("");
-  const [isSending, setSending] = useState(false);
+  const chosen = list.find(({ id }) => id === agent) ?? list.find(({ installed }) => installed);
   const id = chosen?.id ?? "";
-  const isInstalled = chosen?.installed === true;
-
+  const { modes, models } = useOptions(id, chosen?.installed === true);
+  const [form, setForm] = useState(EMPTY_FORM);
+  const [mcp, setMcp] = useState<readonly McpDraft[]>([]);
+  const [mcpFailure, setMcpFailure] = useState<string | null>(null);
+  const [failure, setFailure] = useState<string | null>(null);
+  const [isSending, setSending] = useState(false);
   useEffect(() => {
-    setModes([]);
-    setModels(null);
-    setForm((known) => ({ ...known, agentMode: "", model: "", variant: "" }));
-    if (id === "") return;
-    const abort = new AbortController();
-    // An agent that is not installed may have no modes and models to show.
-    void client.modes(id, { signal: abort.signal }).then(setModes, () => {});
-    void client.models(id, { signal: abort.signal }).then(setModels, () => {});
-    return () => abort.abort();
-  }, [id, isInstalled]);
+    void refreshAgents().catch(() => {});
+  }, []);
+  useEffect(() => setForm((known) => ({ ...known, agentMode: "", model: "", variant: "" })), [id]);
 
-  const set = (name: keyof typeof form) => (event: { currentTarget: { value: string } }) => setForm({ ...form, [name]: event.currentTarget.value });
-  const model = models?.models.find((known) => known.id === form.model);
+  const set = (name: keyof typeof form) => (event: { currentTarget: { value: string } }) =>
+    setForm({ ...form, [name]: event.currentTarget.value });
+  const modelId = form.model.trim() === "" ? models?.defaultModel : form.model.trim();
+  const model = models?.models.find((known) => known.id === modelId);
 
   const create = async () => {
-    let mcp: CreateSession["mcp"];
-    setMcpError("");
-    if (form.mcp.trim() !== "") {
-      try {
-        mcp = JSON.parse(form.mcp) as CreateSession["mcp"];
-      } catch (error) {
-        setMcpError(`The MCP servers are not valid JSON: ${(error as Error).message}`);
-        return;
-      }
+    setFailure(null);
+    setMcpFailure(null);
+    let servers;
+    try {
+      servers = toMcp(mcp);
+    } catch (error) {
+      setMcpFailure(errorText(error));
+      return;
     }
     setSending(true);
-    const given = Object.fromEntries(
-      Object.entries({
-        title: form.title.trim(),
-        directory: form.directory.trim(),
-        agentMode: form.agentMode,
-        permissionMode: form.permissionMode,
-        model: form.model.trim(),
-        variant: form.variant,
-      }).filter(([, value]) => value !== ""),
-    );
-    const session = await attempt(() => client.createSession({ agent: id, ...given, ...(mcp != null && { mcp }) }));
-    if (session !== undefined && form.message.trim() !== "") {
-      await attempt(() =>
-        request(`/v1/sessions/${encodeURIComponent(session.id)}/messages`, { method: "POST", body: JSON.stringify({ message: form.message }) }),
-      );
+    const { message, ...fields } = form;
+    const given = Object.fromEntries(Object.entries(fields).flatMap(([name, value]) => (value.trim() === "" ? [] : [[name, value.trim()]])));
+    try {
+      const session = await client.createSession({ agent: id, ...given, ...(mcp.length > 0 && { mcp: servers }) });
+      navigate(sessionPath(session.id));
+      void readSessions([session.id]);
+      if (message.trim() !== "") session.queueMessage(message).catch((error: unknown) => notify(errorText(error), true));
+    } catch (error) {
+      setFailure(errorText(error));
+      setSending(false);
     }
-    setSending(false);
-    if (session === undefined) return;
-    navigate(sessionPath(session.id));
-    void refresh();
   };
 
   return (
     <main class="create">
-      <a class="back" href="/ui/" aria-label="All sessions">
+      <a class="back" href={HOME_PATH} aria-label="All sessions">
         ‹
       </a>
       <h2>New session</h2>
@@ -89,26 +79,14 @@ export function CreateView() {
           void create();
         }}
       >
-        <fieldset class="agents">
-          <legend>Agent</legend>
-          {list.map((known) => (
-            <label key={known.id} class={known.id === id ? "agent-card chosen" : "agent-card"}>
-              <input type="radio" name="agent" value={known.id} checked={known.id === id} onChange={() => setAgent(known.id)} />
-              <AgentMark agent={known.id} />
-              <span>
-                <strong>{known.id}</strong>
-                <small>{agentState(known)}</small>
-              </span>
-            </label>
-          ))}
-        </fieldset>
-        {chosen !== undefined && !chosen.installed && <Install key={id} agent={chosen} />}
+        <AgentChoice list={list} chosen={id} onChange={setAgent} />
+        {chosen !== undefined && !chosen.installed && <Install agent={chosen} />}
         <label class="wide">
           Message
           <textarea
             rows={3}
             value={form.message}
-            placeholder={id === "mock" ? "demo" : "What shall the agent do?"}
+            placeholder={id === MOCK ? "demo" : "What should the agent do?"}
             onInput={set("message")}
             onKeyDown={(event) => {
               if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) event.currentTarget.form?.requestSubmit();
@@ -121,29 +99,15 @@ export function CreateView() {
         </label>
         <label>
           Title
-          <input value={form.title} onInput={set("title")} />
+          <input value={form.title} placeholder="Optional" onInput={set("title")} />
         </label>
-        <label>
-          Permissions
-          <select value={form.permissionMode} onChange={set("permissionMode")}>
-            {PERMISSION_MODES.map((mode) => (
-              <option key={mode.id} value={mode.id}>
-                {mode.name}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          Mode
-          <select value={form.agentMode} onChange={set("agentMode")}>
-            <option value="">Default</option>
-            {modes.map((mode) => (
-              <option key={mode.id} value={mode.id} title={mode.description}>
-                {mode.name}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Select label="Permissions" value={form.permissionMode} options={PERMISSION_MODES} onChange={set("permissionMode")} />
+        <Select
+          label="Mode"
+          value={form.agentMode}
+          options={[{ id: "", name: "Default" }, ...modes]}
+          onChange={set("agentMode")}
+        />
         <label>
           Model
           <input value={form.model} list="models" placeholder={models?.defaultModel ?? "Default"} spellcheck={false} onInput={set("model")} />
@@ -155,35 +119,20 @@ export function CreateView() {
             ))}
           </datalist>
         </label>
-        {model?.variants != null && model.variants.length > 0 && (
-          <label>
-            Variant
-            <select value={form.variant} onChange={set("variant")}>
-              <option value="">{model.defaultVariant ?? "Default"}</option>
-              {model.variants.map((variant) => (
-                <option key={variant} value={variant}>
-                  {variant}
-                </option>
-              ))}
-            </select>
-          </label>
-        )}
-        <details class="wide">
-          <summary>MCP servers</summary>
-          <textarea
-            rows={4}
-            value={form.mcp}
-            aria-label="MCP servers as JSON"
-            placeholder={'{"github": {"command": "github-mcp-server", "args": ["stdio"]}}'}
-            spellcheck={false}
-            onInput={set("mcp")}
+        {model?.variants !== undefined && model.variants.length > 0 && (
+          <Select
+            label="Variant"
+            value={form.variant}
+            options={[{ id: "", name: model.defaultVariant ?? "Default" }, ...model.variants.map((variant) => ({ id: variant, name: variant }))]}
+            onChange={set("variant")}
           />
-          {mcpError !== "" && (
-            <p class="field-error" role="alert">
-              {mcpError}
-            </p>
-          )}
-        </details>
+        )}
+        <McpForm drafts={mcp} failure={mcpFailure} onChange={setMcp} />
+        {failure !== null && (
+          <p class="wide field-error" role="alert">
+            {sanitize(failure)}
+          </p>
+        )}
         <div class="wide actions">
           <button class="primary" disabled={isSending || id === ""}>
             {form.message.trim() === "" ? "Create" : "Create and send"}
@@ -194,54 +143,76 @@ export function CreateView() {
   );
 }
 
-function agentState(agent: AgentInfo): string {
-  if (agent.id === "mock") return "Built in, needs no key";
-  if (!agent.installed) return "Not installed";
-  const version = agent.version == null ? "Installed" : `Version ${agent.version}`;
-  return agent.credentialsAvailable ? version : `${version}, no key found`;
+/** The modes and models of an agent, once the server knows them. */
+function useOptions(id: string, isInstalled: boolean): { modes: readonly ModeInfo[]; models: ModelList | null } {
+  const [modes, setModes] = useState<readonly ModeInfo[]>([]);
+  const [models, setModels] = useState<ModelList | null>(null);
+  useEffect(() => {
+    setModes([]);
+    setModels(null);
+    if (id === "") return;
+    const abort = new AbortController();
+    // An agent that is not installed may have no modes and models to show.
+    void client.modes(id, { signal: abort.signal }).then(setModes, () => {});
+    void client.models(id, { signal: abort.signal }).then(setModels, () => {});
+    return () => abort.abort();
+  }, [id, isInstalled]);
+  return { modes, models };
 }
 
-/** Installs an agent, and shows how far it is. The installation goes on when the page is closed. */
-function Install({ agent }: { agent: AgentInfo }) {
-  const [state, setState] = useState<"idle" | "running" | "failed">("idle");
-  const [progress, setProgress] = useState("");
-  useEffect(() => {
-    if (state !== "running") return;
-    const timer = setInterval(() => {
-      void request(`/v1/agents/${encodeURIComponent(agent.id)}/install`)
-        .then(async (response) => {
-          const job = (await response.json()) as { progress?: unknown; message?: unknown };
-          const text = [job.message, job.progress].find((value) => typeof value === "string" && value !== "");
-          if (typeof text === "string") setProgress(text);
-        })
-        .catch(() => {});
-    }, PROGRESS_INTERVAL_MS);
-    return () => clearInterval(timer);
-  }, [state]);
-  const install = async () => {
-    setState("running");
-    setProgress("");
-    try {
-      await client.installAgent(agent.id);
-      await refreshAgents();
-      notify(`${agent.id} is installed`);
-    } catch (error) {
-      setState("failed");
-      setProgress(error instanceof Error ? error.message : String(error));
-    }
-  };
+interface SelectProps {
+  label: string;
+  value: string;
+  options: readonly { readonly id: string; readonly name: string; readonly description?: string }[];
+  onChange: (event: { currentTarget: { value: string } }) => void;
+}
+
+function Select({ label, value, options, onChange }: SelectProps) {
   return (
-    <div class="install wide" role="status">
-      <p>
-        {state === "failed" ? `Installing failed: ${sanitize(progress)}` : state === "running" ? `Installing ${agent.id}… ${sanitize(progress)}` : `${agent.id} is not installed on the server.`}
-      </p>
-      {state === "running" ? (
-        <progress aria-label="Installing" />
-      ) : (
-        <button type="button" onClick={() => void install()}>
-          {state === "failed" ? "Try again" : "Install"}
+    <label>
+      {label}
+      <select value={value} onChange={onChange}>
+        {options.map((option) => (
+          <option key={option.id} value={option.id} title={option.description}>
+            {option.name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** The agents that can run at once; the others on demand. */
+function AgentChoice({ list, chosen, onChange }: { list: readonly AgentInfo[]; chosen: string; onChange: (id: string) => void }) {
+  const [isWhole, setWhole] = useState(false);
+  const isReady = ({ id, installed }: AgentInfo) => installed || id === chosen || installations.value.has(id);
+  const ready = list.filter(isReady);
+  const others = list.filter((agent) => !isReady(agent));
+  return (
+    <fieldset class="agents">
+      <legend>Agent</legend>
+      {[...ready, ...(isWhole ? others : [])].map((agent) => (
+        <label key={agent.id} class={agent.id === chosen ? "agent-card chosen" : "agent-card"}>
+          <input type="radio" name="agent" value={agent.id} checked={agent.id === chosen} onChange={() => onChange(agent.id)} />
+          <AgentMark agent={agent.id} />
+          <span>
+            <strong>{agent.name}</strong>
+            <small>{agentState(agent)}</small>
+          </span>
+        </label>
+      ))}
+      {others.length > 0 && (
+        <button type="button" class="more-agents" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
+          {isWhole ? "Fewer agents" : `${others.length} agents to install`}
         </button>
       )}
-    </div>
+    </fieldset>
   );
+}
+
+function agentState(agent: AgentInfo): string {
+  if (agent.id === MOCK) return "Built in, needs no key";
+  if (!agent.installed) return installations.value.get(agent.id)?.failure === null ? "Installing…" : "Not installed";
+  const version = agent.version == null ? "Installed" : `Version ${agent.version}`;
+  return agent.credentialsAvailable ? version : `${version}, no key found`;
 }

@@ -1,90 +1,41 @@
-import type { UniversalEvent } from "interlingua/client";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { attempt, client, request } from "./connection.ts";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { CheckReport } from "interlingua/client";
+import { EventDetail } from "./event-detail.tsx";
+import type { EventFilter } from "./event-index.ts";
 import { sanitize } from "./format.ts";
-import type { LiveSession } from "./live.ts";
-import { Code, CopyButton } from "./markdown.tsx";
-import { isTyping } from "./session.tsx";
-import { VirtualList } from "./virtual.tsx";
+import { replacePath, sessionPath } from "./router.ts";
+import { useSession } from "./session-context.ts";
+import { FixedList } from "./virtual.tsx";
 
-/** Number of events that one request reads for the index. */
-const INDEX_PAGE_EVENTS = 5_000;
-/** Length of the summary of an event. */
-const MAX_SUMMARY_LENGTH = 160;
+const ROW_HEIGHT = 34;
+/** Delay between typing and a search. */
+const SEARCH_DELAY_MS = 200;
+/** Number of violations that are listed. */
+const MAX_VIOLATIONS = 50;
 
-/** What the list shows of an event. The event itself is read when it is opened. */
-interface Row {
-  readonly sequence: number;
-  readonly time: string;
-  readonly type: string;
-  readonly isSynthetic: boolean;
-  readonly summary: string;
-}
-
-interface Verdict {
-  readonly valid: boolean;
-  readonly events: number;
-  readonly violationCount: number;
-  readonly violations: readonly { rule: string | null; sequence: number; message: string }[];
-}
+const NO_FILTER: EventFilter = { types: new Set(), text: "" };
 
 /** Every event of the session, each beside the native payload that it was made from. */
-export function EventsView({ live, sequence, onSelect }: { live: LiveSession; sequence: number | null; onSelect: (sequence: number | null) => void }) {
-  const [rows, setRows] = useState<readonly Row[]>([]);
-  const [types, setTypes] = useState<ReadonlySet<string>>(new Set());
-  const [query, setQuery] = useState("");
-  const [verdict, setVerdict] = useState<Verdict | null>(null);
-  const loaded = useRef({ last: 0, rows: [] as Row[], isReading: false });
-  const count = live.eventCount.value;
+export function EventsView({ sequence }: { sequence: number | null }) {
+  const live = useSession();
+  const { index, report } = live;
+  const [filter, setFilter] = useState(NO_FILTER);
+  const [hasVerdict, setHasVerdict] = useState(false);
+  const length = index.length;
 
   useEffect(() => {
-    const state = loaded.current;
-    if (state.isReading || state.last >= count) return;
-    const abort = new AbortController();
-    state.isReading = true;
-    void (async () => {
-      try {
-        while (state.last < live.eventCount.peek()) {
-          const page = await client.session(live.id).history({ after: state.last, limit: INDEX_PAGE_EVENTS, signal: abort.signal });
-          if (page.events.length === 0) break;
-          for (const event of page.events) state.rows.push(toRow(event));
-          state.last = state.rows.at(-1)?.sequence ?? state.last;
-          setRows([...state.rows]);
-        }
-      } catch {
-        // The next event tries again.
-      } finally {
-        state.isReading = false;
-      }
-    })();
-  }, [count, live]);
+    const timer = setTimeout(() => index.setFilter(filter), filter.text === "" ? 0 : SEARCH_DELAY_MS);
+    return () => clearTimeout(timer);
+  }, [index, filter]);
+  useEffect(() => () => index.setFilter(NO_FILTER), [index]);
+  // The counts of the types come with the verdict.
+  useEffect(() => {
+    if (report.peek() === null) void live.check();
+  }, [live]);
 
-  const known = useMemo(() => {
-    const counts = new Map<string, number>();
-    for (const row of rows) counts.set(row.type, (counts.get(row.type) ?? 0) + 1);
-    return [...counts].sort(([a], [b]) => a.localeCompare(b));
-  }, [rows]);
-
-  const shown = useMemo(() => {
-    const words = query.toLowerCase();
-    return rows.filter(
-      (row) =>
-        (types.size === 0 || types.has(row.type)) &&
-        (words === "" || row.summary.toLowerCase().includes(words) || row.type.includes(words) || String(row.sequence) === words),
-    );
-  }, [rows, types, query]);
-
-  const toggle = (type: string) => {
-    const next = new Set(types);
-    if (!next.delete(type)) next.add(type);
-    setTypes(next);
-  };
-
-  const check = () =>
-    void attempt(async () => {
-      const response = await request(`/v1/sessions/${encodeURIComponent(live.id)}/check`);
-      setVerdict((await response.json()) as Verdict);
-    });
+  const select = (next: number | null) => replacePath(sessionPath(live.id, next, { tab: "events" }));
+  const target = sequence === null ? null : index.indexOf(sequence);
+  const exists = sequence === null || (sequence >= 1 && sequence <= live.eventCount.value);
 
   return (
     <div class={sequence === null ? "events" : "events with-detail"}>
@@ -92,65 +43,133 @@ export function EventsView({ live, sequence, onSelect }: { live: LiveSession; se
         <div class="events-tools">
           <input
             type="search"
-            value={query}
-            placeholder="Filter events"
-            aria-label="Filter events"
-            onInput={(event) => setQuery(event.currentTarget.value)}
+            value={filter.text}
+            placeholder="Search the events"
+            aria-label="Search the events"
+            onInput={({ currentTarget: { value } }) => setFilter({ ...filter, text: value.trim() })}
           />
-          <button onClick={check}>Check rules</button>
+          <button
+            onClick={() => {
+              setHasVerdict(true);
+              void live.check();
+            }}
+          >
+            Check rules
+          </button>
         </div>
-        {verdict !== null && <VerdictView verdict={verdict} onSelect={onSelect} />}
-        <div class="types" role="group" aria-label="Types">
-          {known.map(([type, number]) => (
-            <button key={type} class={types.has(type) ? "type chosen" : "type"} aria-pressed={types.has(type)} onClick={() => toggle(type)}>
-              {sanitize(type)} <small>{number.toLocaleString("en")}</small>
-            </button>
-          ))}
-        </div>
-        <VirtualList
-          rows={shown}
-          rowKey={(row) => String(row.sequence)}
-          estimate={34}
-          followEnd={sequence === null}
-          target={sequence === null ? null : String(sequence)}
+        {hasVerdict && report.value !== null && <Verdict report={report.value} onSelect={select} />}
+        <TypeFilter types={report.value?.types ?? {}} chosen={filter.types} onChange={(types) => setFilter({ ...filter, types })} />
+        <Progress />
+        {index.failure.value !== null && (
+          <p class="verdict bad" role="alert">
+            The events cannot be read: {index.failure.value}
+          </p>
+        )}
+        <FixedList
+          length={length}
+          rowHeight={ROW_HEIGHT}
+          rowKey={(position) => index.sequenceAt(position)}
           label="Events"
-          render={(row) => (
-            <button
-              class={row.sequence === sequence ? "event chosen" : "event"}
-              aria-current={row.sequence === sequence}
-              onClick={() => onSelect(row.sequence)}
-            >
-              <span class="sequence">{row.sequence}</span>
-              <span class={`event-type type-${row.type.split(".")[0] ?? ""}`}>{sanitize(row.type)}</span>
-              <span class="summary" dir="auto">
-                {row.summary}
-              </span>
-              {row.isSynthetic && <span class="badge">synthetic</span>}
-            </button>
-          )}
+          followEnd={sequence === null}
+          target={target}
+          render={(position) => <Row sequence={index.sequenceAt(position)} isChosen={index.sequenceAt(position) === sequence} onSelect={select} />}
         />
       </div>
-      {sequence !== null && <EventDetail live={live} sequence={sequence} neighbours={neighbours(shown, sequence)} onSelect={onSelect} />}
+      {sequence !== null &&
+        (exists ? (
+          <EventDetail
+            sequence={sequence}
+            previous={neighbour(target ?? 0, sequence, -1)}
+            next={neighbour(target ?? 0, sequence, 1)}
+            onSelect={select}
+          />
+        ) : (
+          <p class="event-detail loading">
+            There is no event {sequence}: the session has {live.eventCount.value.toLocaleString("en")}.{" "}
+            <a href={sessionPath(live.id, null, { tab: "events" })}>Close</a>
+          </p>
+        ))}
+    </div>
+  );
+
+  /** Sequence of the shown event before or after one, which itself may be hidden by the filter. */
+  function neighbour(position: number, from: number, step: 1 | -1): number | null {
+    const isShown = index.sequenceAt(position) === from;
+    const other = step === 1 && !isShown ? position : position + step;
+    return other < 0 || other >= length ? null : index.sequenceAt(other);
+  }
+}
+
+function Row({ sequence, isChosen, onSelect }: { sequence: number; isChosen: boolean; onSelect: (sequence: number) => void }) {
+  const { index } = useSession();
+  const row = index.row(sequence);
+  return (
+    <button class={isChosen ? "event chosen" : "event"} aria-current={isChosen} onClick={() => onSelect(sequence)}>
+      <span class="sequence">{sequence}</span>
+      {row === undefined ? (
+        <span class="summary">…</span>
+      ) : (
+        <>
+          <span class={`event-type type-${row.type.split(".")[0] ?? ""}`}>{sanitize(row.type)}</span>
+          <span class="summary" dir="auto">
+            {row.summary}
+          </span>
+          {row.isSynthetic && <span class="badge">synthetic</span>}
+        </>
+      )}
+    </button>
+  );
+}
+
+/** Buttons for the types of events that the session has. */
+function TypeFilter(props: { types: Readonly<Record<string, number>>; chosen: ReadonlySet<string>; onChange: (types: ReadonlySet<string>) => void }) {
+  const { types, chosen, onChange } = props;
+  const known = useMemo(() => Object.entries(types).sort(([a], [b]) => a.localeCompare(b)), [types]);
+  const toggle = (type: string) => {
+    const next = new Set(chosen);
+    if (!next.delete(type)) next.add(type);
+    onChange(next);
+  };
+  return (
+    <div class="types" role="group" aria-label="Types">
+      {known.map(([type, count]) => (
+        <button key={type} class={chosen.has(type) ? "type chosen" : "type"} aria-pressed={chosen.has(type)} onClick={() => toggle(type)}>
+          {sanitize(type)} <small>{count.toLocaleString("en")}</small>
+        </button>
+      ))}
     </div>
   );
 }
 
-function VerdictView({ verdict, onSelect }: { verdict: Verdict; onSelect: (sequence: number) => void }) {
-  if (verdict.valid) {
+/** What a search has found. */
+function Progress() {
+  const { index } = useSession();
+  const { progress } = index;
+  if (progress === null) return null;
+  return (
+    <p class="search-progress" role="status">
+      {index.length === 0 && progress >= 1 ? "No event matches." : `${index.length.toLocaleString("en")} found`}
+      {progress < 1 && <progress value={progress} aria-label="Searching" />}
+    </p>
+  );
+}
+
+function Verdict({ report, onSelect }: { report: CheckReport; onSelect: (sequence: number) => void }) {
+  if (report.valid) {
     return (
       <p class="verdict good" role="status">
-        {verdict.events.toLocaleString("en")} events follow all rules.
+        {report.events.toLocaleString("en")} events follow all rules.
       </p>
     );
   }
   return (
     <div class="verdict bad" role="status">
       <p>
-        {verdict.violationCount} violations in {verdict.events.toLocaleString("en")} events
+        {report.violationCount.toLocaleString("en")} violations in {report.events.toLocaleString("en")} events
       </p>
       <ul>
-        {verdict.violations.slice(0, 50).map((violation, index) => (
-          <li key={index}>
+        {report.violations.slice(0, MAX_VIOLATIONS).map((violation, position) => (
+          <li key={position}>
             <button class="link" onClick={() => onSelect(violation.sequence)}>
               {violation.rule ?? "unreadable"} at {violation.sequence}
             </button>{" "}
@@ -160,134 +179,4 @@ function VerdictView({ verdict, onSelect }: { verdict: Verdict; onSelect: (seque
       </ul>
     </div>
   );
-}
-
-interface Neighbours {
-  readonly previous: number | null;
-  readonly next: number | null;
-}
-
-/** The sequences of the shown events before and after one, which itself may be hidden by the filter. */
-function neighbours(rows: readonly Row[], sequence: number): Neighbours {
-  const previous = rows.findLast((row) => row.sequence < sequence);
-  const next = rows.find((row) => row.sequence > sequence);
-  return { previous: previous?.sequence ?? null, next: next?.sequence ?? null };
-}
-
-interface DetailProps {
-  live: LiveSession;
-  sequence: number;
-  neighbours: Neighbours;
-  onSelect: (sequence: number | null) => void;
-}
-
-function EventDetail({ live, sequence, neighbours: { previous, next }, onSelect }: DetailProps) {
-  const [event, setEvent] = useState<UniversalEvent | null>(null);
-  useEffect(() => {
-    const abort = new AbortController();
-    setEvent(null);
-    void attempt(async () => {
-      const page = await client.session(live.id).history({ after: sequence - 1, limit: 1, raw: true, signal: abort.signal }).then(
-        (page) => page,
-        (error: unknown) => {
-          if (abort.signal.aborted) return null;
-          throw error;
-        },
-      );
-      setEvent(page?.events[0] ?? null);
-    });
-    return () => abort.abort();
-  }, [live, sequence]);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      const target = event.key === "ArrowUp" ? previous : event.key === "ArrowDown" ? next : null;
-      if (target === null || isTyping(event)) return;
-      event.preventDefault();
-      onSelect(target);
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  }, [previous, next, onSelect]);
-  if (event === null) return <div class="event-detail loading">Loading event {sequence}…</div>;
-  const { raw, ...universal } = event;
-  const path = `/v1/sessions/${encodeURIComponent(live.id)}/events?offset=${sequence - 1}&limit=1&include_raw=true`;
-  const curl = `curl -H "Authorization: Bearer $INTERLINGUA_TOKEN" '${location.origin}${path.replaceAll("'", "%27")}'`;
-  return (
-    <div class="event-detail" role="region" aria-label={`Event ${sequence}`}>
-      <header>
-        <h3>
-          {sanitize(event.type)} <small>{event.sequence}</small>
-        </h3>
-        <time>{event.time}</time>
-        <span class="spacer" />
-        <button class="link" aria-label="Previous event" disabled={previous === null} onClick={() => onSelect(previous)}>
-          ↑
-        </button>
-        <button class="link" aria-label="Next event" disabled={next === null} onClick={() => onSelect(next)}>
-          ↓
-        </button>
-        <CopyButton text={() => JSON.stringify(event, null, 2)} label="Copy event" title="Copy event" />
-        <CopyButton text={curl} label="Copy as curl" title="Copy as curl" />
-        <button class="link" aria-label="Close event" onClick={() => onSelect(null)}>
-          ✕
-        </button>
-      </header>
-      <div class="sides">
-        <section aria-label="Universal event">
-          <h4>Universal</h4>
-          <Code text={sanitize(JSON.stringify(universal, null, 2))} language="json" />
-        </section>
-        <section aria-label="Native payload">
-          <h4>Native</h4>
-          {raw == null ? (
-            <p class="note-line">{event.synthetic ? "Synthetic: no native payload says this." : "No native payload."}</p>
-          ) : (
-            <Code text={sanitize(JSON.stringify(raw, null, 2))} language="json" />
-          )}
-        </section>
-      </div>
-    </div>
-  );
-}
-
-function toRow(event: UniversalEvent): Row {
-  return {
-    sequence: event.sequence,
-    time: event.time,
-    type: event.type,
-    isSynthetic: event.synthetic,
-    summary: sanitize(summarise(event)).replace(/\s+/g, " ").slice(0, MAX_SUMMARY_LENGTH),
-  };
-}
-
-function summarise(event: UniversalEvent): string {
-  switch (event.type) {
-    case "item.started":
-    case "item.completed": {
-      const { item } = event.data;
-      for (const part of item.content) {
-        if (part.type === "tool_call") return part.title ?? part.name;
-        if (part.type === "tool_result") return part.output.slice(0, 400);
-        if (part.type === "text" || part.type === "reasoning") return part.text.slice(0, 400);
-        if (part.type === "status") return `${part.label} ${part.detail ?? ""}`;
-      }
-      return `${item.kind} ${item.role ?? ""}`;
-    }
-    case "item.delta":
-      return event.data.delta.slice(0, 400);
-    case "permission.requested":
-    case "permission.resolved":
-      return `${event.data.status} ${event.data.action}`;
-    case "question.requested":
-    case "question.resolved":
-      return `${event.data.status} ${event.data.prompt}`;
-    case "error":
-      return `${event.data.code ?? ""} ${event.data.message}`;
-    case "turn.ended":
-      return event.data.status;
-    case "session.ended":
-      return event.data.reason;
-    default:
-      return "";
-  }
 }

@@ -12,6 +12,16 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1_000)} s`;
 }
 
+const CLOCK = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const DAY = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
+
+/** A time of the day, with the day if it is not today. */
+export function formatTime(time: string, now = new Date()): string {
+  const date = new Date(time);
+  const clock = CLOCK.format(date);
+  return date.toDateString() === now.toDateString() ? clock : `${DAY.format(date)}, ${clock}`;
+}
+
 /** How long ago a time was. */
 export function formatAge(time: number, now = Date.now()): string {
   const seconds = Math.max(0, Math.round((now - time) / 1000));
@@ -46,7 +56,13 @@ export function isSafeLink(target: string): boolean {
   return /^(https?:\/\/|mailto:)/i.test(target.trim());
 }
 
-const SHOWN_IMAGE = /^data:image\/(png|jpeg|gif|webp|avif);base64,[A-Za-z0-9+/=\s]*$/;
+/** Types of images that are shown. SVG is not among them, because it can contain links and scripts. */
+const SHOWN_IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"];
+const SHOWN_IMAGE = new RegExp(`^data:(?:${SHOWN_IMAGE_TYPES.join("|")});base64,[A-Za-z0-9+/=\\s]*$`);
+
+export function isShownImageType(type: string): boolean {
+  return SHOWN_IMAGE_TYPES.includes(type);
+}
 
 /** Whether an image is shown: only its bytes, never an address. */
 export function isShownImage(path: string): boolean {

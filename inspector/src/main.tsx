@@ -1,9 +1,13 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
+import { startConnection } from "./connection.ts";
+import { startDrop } from "./drop.ts";
 import { startRouter } from "./router.ts";
 import { startSessionList } from "./session-list.ts";
-import "./style.css";
+import "./style/index.css";
 
 startRouter();
+startDrop();
 startSessionList();
+startConnection();
 render(<App />, document.getElementById("app") as HTMLElement);

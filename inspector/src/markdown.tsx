@@ -1,11 +1,11 @@
 import { signal } from "@preact/signals";
-import { Lexer, type Token, type Tokens } from "marked";
+import type { Token, Tokens } from "marked";
 import { type ComponentChildren, Fragment, type VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { CopyButton } from "./clipboard.tsx";
 import { isSafeLink, sanitize } from "./format.ts";
+import { lex } from "./lexer.ts";
 
-/** Length from which a text is shown as it is: parsing it would block the page. */
-const MAX_MARKDOWN_LENGTH = 100_000;
 /** Length from which code is not coloured. */
 const MAX_HIGHLIGHT_LENGTH = 30_000;
 /** Length of a text that is shown at first. */
@@ -22,8 +22,8 @@ export function Markdown({ text }: { text: string }) {
 
 function renderMarkdown(text: string): VNode {
   const clean = sanitize(text);
-  if (clean.length > MAX_MARKDOWN_LENGTH) return <LongText text={clean} />;
-  const tokens = new Lexer({ gfm: true, breaks: true }).lex(clean);
+  const tokens = lex(clean);
+  if (tokens === null) return <LongText text={clean} />;
   return (
     <div class="markdown" dir="auto">
       {blocks(tokens)}
@@ -33,18 +33,25 @@ function renderMarkdown(text: string): VNode {
 
 /** Text as it is. The rest of a very long one is shown on demand. */
 export function LongText({ text, className = "plain" }: { text: string; className?: string }) {
-  const [isWhole, setWhole] = useState(false);
-  const shown = isWhole ? text : text.slice(0, MAX_SHOWN_LENGTH);
+  const [shown, more] = useBeginning(text);
   return (
     <div class={className} dir="auto">
       {shown}
-      {shown.length < text.length && (
-        <button class="link" onClick={() => setWhole(true)}>
-          Show {(text.length - shown.length).toLocaleString("en")} more characters
-        </button>
-      )}
+      {more}
     </div>
   );
+}
+
+/** The beginning of a text, and the button that shows more of it. */
+function useBeginning(text: string): [string, VNode | null] {
+  const [length, setLength] = useState(MAX_SHOWN_LENGTH);
+  if (text.length <= length) return [text, null];
+  return [
+    text.slice(0, length),
+    <button type="button" class="link more" onClick={() => setLength(length * 10)}>
+      Show {Math.min(text.length - length, length * 9).toLocaleString("en")} of {(text.length - length).toLocaleString("en")} more characters
+    </button>,
+  ];
 }
 
 function blocks(tokens: readonly Token[]): ComponentChildren {
@@ -184,6 +191,7 @@ function loadHighlighter(): void {
 /** Code, coloured if its language is known. */
 export function Code({ text, language }: { text: string; language: string }) {
   const name = language.split(/\s/)[0]?.toLowerCase() ?? "";
+  const [shown, more] = useBeginning(text);
   useEffect(loadHighlighter, []);
   const isShort = text.length < MAX_HIGHLIGHT_LENGTH;
   const nodes = name !== "" && isShort ? highlighter.value?.(name, text) : null;
@@ -194,7 +202,8 @@ export function Code({ text, language }: { text: string; language: string }) {
         <CopyButton text={text} label="Copy code" />
       </figcaption>
       <pre dir="ltr">
-        <code>{nodes == null ? text : nodes.map(highlighted)}</code>
+        <code>{nodes == null ? shown : nodes.map(highlighted)}</code>
+        {more}
       </pre>
     </figure>
   );
@@ -206,19 +215,5 @@ function highlighted(node: HighlightNode, index: number): ComponentChildren {
     <span key={index} class={node.properties?.className?.join(" ")}>
       {node.children?.map(highlighted)}
     </span>
-  );
-}
-
-export function CopyButton({ text, label, title = "Copy" }: { text: string | (() => string); label: string; title?: string }) {
-  const [isCopied, setCopied] = useState(false);
-  const copy = async () => {
-    await navigator.clipboard.writeText(typeof text === "string" ? text : text());
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1_200);
-  };
-  return (
-    <button class="link copy" aria-label={label} onClick={() => void copy()}>
-      {isCopied ? "Copied" : title}
-    </button>
   );
 }

@@ -1,10 +1,13 @@
-import type { FileChange, Permission, Question, Reply } from "interlingua/client";
+import type { Permission, Question, Reply } from "interlingua/client";
 import { useState } from "preact/hooks";
-import { attempt, client } from "./connection.ts";
-import { Changes } from "./entries.tsx";
+import { client } from "./connection.ts";
 import { sanitize } from "./format.ts";
-import { LongText, Markdown } from "./markdown.tsx";
-import { type PendingRequest, requestId } from "./timeline.ts";
+import { Code, Markdown } from "./markdown.tsx";
+import { attempt } from "./notify.ts";
+import { type PendingRequest, requestId } from "./session-state.ts";
+import { useSession } from "./session-context.ts";
+import type { Timeline } from "./timeline.ts";
+import { asInput, ToolInputDetails } from "./tool-input.tsx";
 
 /** The requests without an answer. */
 export function PendingRequests({ sessionId, requests }: { sessionId: string; requests: readonly PendingRequest[] }) {
@@ -22,23 +25,44 @@ export function PendingRequests({ sessionId, requests }: { sessionId: string; re
   );
 }
 
-function PermissionCard({ sessionId, permission }: { sessionId: string; permission: Permission }) {
+/** Runs an action, and tells whether it is still running. */
+function useSending(): [boolean, (action: () => Promise<void>) => Promise<void>] {
   const [isSending, setSending] = useState(false);
-  const scopes = permission.metadata?.scopes ?? ["once"];
-  const input = permission.metadata?.input as Record<string, unknown> | null | undefined;
-  const reply = async (answer: Reply) => {
+  const send = async (action: () => Promise<void>) => {
     setSending(true);
-    await attempt(() => client.session(sessionId).replyPermission(permission.permission_id, answer));
+    await attempt(action);
     setSending(false);
   };
+  return [isSending, send];
+}
+
+function PermissionCard({ sessionId, permission }: { sessionId: string; permission: Permission }) {
+  const [isSending, send] = useSending();
+  const { metadata } = permission;
+  const scopes = metadata?.scopes ?? ["once"];
+  const { timeline } = useSession();
+  // The call may come a moment later than the request.
+  void timeline.version.value;
+  const native = asInput(metadata?.native);
+  const input = asInput(metadata?.input) ?? (native === null ? callArguments(timeline, metadata?.call_id) : null);
+  const reply = (answer: Reply) => send(() => client.session(sessionId).replyPermission(permission.permission_id, answer));
   return (
     <section class="request-card">
       <h3>
         <span class="ask">Permission</span> <span dir="auto">{sanitize(permission.action)}</span>
       </h3>
-      {permission.metadata?.reason != null && <p dir="auto">{sanitize(permission.metadata.reason)}</p>}
-      {typeof input?.["command"] === "string" && <LongText className="command" text={sanitize(input["command"])} />}
-      {Array.isArray(input?.["changes"]) && <Changes changes={input["changes"] as FileChange[]} />}
+      {metadata?.reason != null && <p dir="auto">{sanitize(metadata.reason)}</p>}
+      {(input ?? native) !== null && (
+        <div class="request-input">
+          {input === null ? <Code text={sanitize(JSON.stringify(native, null, 2))} language="json" /> : <ToolInputDetails input={input} />}
+          {input !== null && native !== null && (
+            <details>
+              <summary>As the agent sent it</summary>
+              <Code text={sanitize(JSON.stringify(native, null, 2))} language="json" />
+            </details>
+          )}
+        </div>
+      )}
       <div class="actions">
         <button class="primary" disabled={isSending} onClick={() => void reply("once")}>
           Allow once
@@ -56,24 +80,27 @@ function PermissionCard({ sessionId, permission }: { sessionId: string; permissi
   );
 }
 
+/** The arguments of the call that waits, for a request that does not repeat them. */
+function callArguments(timeline: Timeline, callId: string | null | undefined): Record<string, unknown> | null {
+  const call = callId == null ? undefined : timeline.call(callId)?.call;
+  if (call === undefined) return null;
+  try {
+    const value: unknown = JSON.parse(call.arguments);
+    return asInput(value) ?? (value === null || typeof value === "object" ? null : { arguments: value });
+  } catch {
+    return { arguments: call.arguments };
+  }
+}
+
 function QuestionCard({ sessionId, question }: { sessionId: string; question: Question }) {
   const { metadata, question_id: id } = question;
   const options = metadata?.options?.length ? metadata.options : question.options.map((label) => ({ label, description: null }));
   const isMultiple = metadata?.multi_select === true;
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const [text, setText] = useState("");
-  const [isSending, setSending] = useState(false);
+  const [isSending, send] = useSending();
   const hasText = options.length === 0 || metadata?.free_text !== false;
-  const answer = async (answers: readonly string[]) => {
-    setSending(true);
-    await attempt(() => client.session(sessionId).replyQuestion(id, answers));
-    setSending(false);
-  };
-  const reject = async () => {
-    setSending(true);
-    await attempt(() => client.session(sessionId).rejectQuestion(id));
-    setSending(false);
-  };
+  const answer = (answers: readonly string[]) => send(() => client.session(sessionId).replyQuestion(id, answers));
   const choose = (label: string) => {
     if (!isMultiple) void answer([label]);
     else setChosen(chosen.includes(label) ? chosen.filter((other) => other !== label) : [...chosen, label]);
@@ -85,20 +112,22 @@ function QuestionCard({ sessionId, question }: { sessionId: string; question: Qu
         <span class="ask">Question</span> {metadata?.header != null && <span dir="auto">{sanitize(metadata.header)}</span>}
       </h3>
       <Markdown text={question.prompt} />
-      <div class="options" role="group" aria-label="Choices">
-        {options.map((option) => (
-          <button
-            key={option.label}
-            class={chosen.includes(option.label) ? "option chosen" : "option"}
-            aria-pressed={isMultiple ? chosen.includes(option.label) : undefined}
-            disabled={isSending}
-            onClick={() => choose(option.label)}
-          >
-            <span dir="auto">{sanitize(option.label)}</span>
-            {option.description != null && <small dir="auto">{sanitize(option.description)}</small>}
-          </button>
-        ))}
-      </div>
+      {options.length > 0 && (
+        <div class="options" role="group" aria-label={isMultiple ? "Choices, several possible" : "Choices"}>
+          {options.map((option) => (
+            <button
+              key={option.label}
+              class={chosen.includes(option.label) ? "option chosen" : "option"}
+              aria-pressed={isMultiple ? chosen.includes(option.label) : undefined}
+              disabled={isSending}
+              onClick={() => choose(option.label)}
+            >
+              <span dir="auto">{sanitize(option.label)}</span>
+              {option.description != null && <small dir="auto">{sanitize(option.description)}</small>}
+            </button>
+          ))}
+        </div>
+      )}
       <form
         class="actions"
         onSubmit={(event) => {
@@ -121,7 +150,7 @@ function QuestionCard({ sessionId, question }: { sessionId: string; question: Qu
             Answer
           </button>
         )}
-        <button type="button" class="danger" disabled={isSending} onClick={() => void reject()}>
+        <button type="button" class="danger" disabled={isSending} onClick={() => void send(() => client.session(sessionId).rejectQuestion(id))}>
           Reject
         </button>
       </form>

@@ -1,103 +1,141 @@
-import { InterlinguaError, type UniversalEvent } from "interlingua/client";
-import { client, refresh, serverState, sessions } from "./connection.ts";
+import { signal } from "@preact/signals";
+import { InterlinguaError, type SessionInfo, type SessionList } from "interlingua/client";
+import { refreshAgents } from "./agents.ts";
+import { client, request, serverState } from "./connection.ts";
+import type { FeedMessage, SessionChange } from "./feed.ts";
+import { announce, listen } from "./subscription.ts";
 
-/** Time in which changes are collected before the list shows them. */
-const UPDATE_DELAY_MS = 150;
 /** Number of changed sessions from which the whole list is read instead of each. */
 const MAX_SINGLE_READS = 12;
-/** Interval at which the whole list is read, for changes that are no events: titles, labels, deletions. */
-const REFRESH_INTERVAL_MS = 20_000;
-/** Delay before the stream is opened again after the server has refused it. */
-const REOPEN_DELAY_MS = 2_000;
+/** Interval at which changes are looked for that are no events: titles, labels, deletions. */
+const POLL_INTERVAL_MS = 5_000;
+/** Number of sessions after which the list is shown while the rest is read. */
+const SHOW_SESSIONS = 200;
+/** Delays after which a session that has just ended is read again: its deletion has no event. */
+const DELETION_CHECKS_MS = [500, 2_000];
 
-/** Events after which the state of a session, or what it waits for, is another one. */
-const STATE_EVENTS = /^(session|turn|permission|question)\./;
+/** All sessions, the last changed one first. */
+export const sessions = signal<readonly SessionInfo[]>([]);
+export const sessionsLoaded = signal(false);
+/** Why the list cannot be read. */
+export const listFailure = signal<string | null>(null);
 
-/** Sessions with new events: the last one, and whether the session has to be read again. */
-const changed = new Map<string, { event: UniversalEvent; isRead: boolean }>();
-let timer: ReturnType<typeof setTimeout> | undefined;
+/** Deletions that this page knows, for the view of the session. */
+export const deletedSession = signal<string | null>(null);
 
-/**
- * Keeps the list of sessions up to date, by the stream of the events of all sessions. A hidden page has no stream, because a
- * browser opens few connections to a server; it continues at its position when it is shown again.
- */
+let loading: Promise<void> | undefined;
+
+/** Keeps the list of sessions up to date, by the feed and by looking from time to time. */
 export function startSessionList(): void {
-  let stream: AbortController | undefined;
-  let cursor: string | undefined;
-  const update = () => {
-    const isWanted = !document.hidden && serverState.peek() !== "unauthorised";
-    if (isWanted && stream === undefined) {
-      const opened = (stream = new AbortController());
-      void follow(opened.signal, cursor).then((last) => {
-        cursor = last;
-        if (stream === opened) stream = undefined;
-        if (!opened.signal.aborted) setTimeout(update, REOPEN_DELAY_MS);
-      });
-    } else if (!isWanted) {
-      stream?.abort();
-      stream = undefined;
-    }
-  };
-  update();
-  document.addEventListener("visibilitychange", update);
-  // Also tells when a token was entered.
-  serverState.subscribe((state) => {
-    if (state === "unauthorised") cursor = undefined;
-    update();
-  });
-  void refresh();
+  listen((message) => void receive(message));
+  void loadSessions();
   setInterval(() => {
-    if (!document.hidden && serverState.peek() !== "unauthorised") void refresh();
-  }, REFRESH_INTERVAL_MS);
+    if (!document.hidden && serverState.peek() === "online") void poll();
+  }, POLL_INTERVAL_MS);
 }
 
-/** Follows the events until the signal is aborted or the server refuses. Returns the position. */
-async function follow(signal: AbortSignal, cursor: string | undefined): Promise<string | undefined> {
-  const events = client.allEvents({ cursor: cursor ?? "latest", signal });
-  try {
-    for await (const event of events) observe(event);
-  } catch (error) {
-    // The position is gone: the list is read anew, and then followed from its end.
-    if (error instanceof InterlinguaError) {
-      void refresh();
-      return undefined;
-    }
+async function receive(message: FeedMessage): Promise<void> {
+  if (message.kind === "open") {
+    // The list may be from before the stream began.
+    await (sessionsLoaded.peek() ? poll() : loadSessions());
+    if (listFailure.peek() !== null) await loadSessions();
+    await refreshAgents().catch(() => {});
+  } else if (message.kind === "changes") {
+    await apply(message.changes);
+  } else if (message.kind === "refresh") {
+    await readSessions([message.id]);
   }
-  return events.cursor;
 }
 
-function observe(event: UniversalEvent): void {
-  const isRead = STATE_EVENTS.test(event.type) || changed.get(event.session_id)?.isRead === true;
-  changed.set(event.session_id, { event, isRead });
-  timer ??= setTimeout(() => void flush(), UPDATE_DELAY_MS);
+/** Reads the whole list, and shows it as it comes. */
+export function loadSessions(): Promise<void> {
+  loading ??= readAll().finally(() => (loading = undefined));
+  return loading;
 }
 
-async function flush(): Promise<void> {
-  timer = undefined;
-  const updates = new Map(changed);
-  changed.clear();
-  const known = new Set(sessions.peek().map(({ sessionId }) => sessionId));
-  const reads = [...updates].filter(([id, { isRead }]) => isRead || !known.has(id)).map(([id]) => id);
-  if (reads.length > MAX_SINGLE_READS) return refresh();
+async function readAll(): Promise<void> {
+  const found: SessionInfo[] = [];
+  try {
+    for await (const session of client.sessions()) {
+      found.push(session);
+      if (!sessionsLoaded.peek() && found.length % SHOW_SESSIONS === 0) show(found);
+    }
+    show(found);
+    sessionsLoaded.value = true;
+    listFailure.value = null;
+  } catch (error) {
+    // Other failures are those of the connection.
+    if (error instanceof InterlinguaError && error.status !== 401) listFailure.value = error.message;
+  }
+}
+
+function show(list: readonly SessionInfo[]): void {
+  sessions.value = [...list].sort((a, b) => b.updatedAt - a.updatedAt);
+}
+
+/** Looks at the newest session and the number of sessions, and reads what has changed. */
+async function poll(): Promise<void> {
+  try {
+    const response = await request("/v1/sessions?limit=1");
+    const { sessions: [newest], total } = (await response.json()) as SessionList;
+    const known = sessions.peek();
+    const since = known[0]?.updatedAt ?? 0;
+    if (newest !== undefined && newest.updatedAt > since) {
+      const changed: SessionInfo[] = [];
+      for await (const session of client.sessions({ since: new Date(since) })) changed.push(session);
+      merge(changed, []);
+    }
+    if (sessions.peek().length !== total) await loadSessions();
+  } catch {
+    // The next interval tries again.
+  }
+}
+
+/** Reads sessions again; those that are gone leave the list. */
+export async function readSessions(ids: readonly string[]): Promise<void> {
+  const gone: string[] = [];
   const read = await Promise.all(
-    reads.map(async (id) => {
+    ids.map(async (id) => {
       try {
         return await client.session(id).info();
-      } catch {
-        // Deleted, or read again with the whole list.
+      } catch (error) {
+        if (error instanceof InterlinguaError && error.kind === "session_not_found") gone.push(id);
         return undefined;
       }
     }),
   );
-  const fresh = new Map(read.flatMap((info) => (info === undefined ? [] : [[info.sessionId, info] as const])));
-  const next = sessions.peek().map((info) => {
-    const update = updates.get(info.sessionId);
-    const merged = fresh.get(info.sessionId) ?? info;
-    fresh.delete(info.sessionId);
-    if (update === undefined) return merged;
-    const { sequence, time } = update.event;
-    const updatedAt = Math.max(merged.updatedAt, Date.parse(time));
-    return { ...merged, eventCount: Math.max(merged.eventCount, sequence), updatedAt };
+  merge(read.filter((info) => info !== undefined), gone);
+}
+
+/** Removes a session from the lists of this browser's pages. */
+export function forgetSession(id: string): void {
+  merge([], [id]);
+  announce(id);
+}
+
+function merge(changed: readonly SessionInfo[], gone: readonly string[]): void {
+  const fresh = new Map(changed.map((info) => [info.sessionId, info]));
+  const kept = sessions.peek().filter(({ sessionId }) => !gone.includes(sessionId) && !fresh.has(sessionId));
+  if (fresh.size > 0 || kept.length < sessions.peek().length) show([...kept, ...fresh.values()]);
+  for (const id of gone) deletedSession.value = id;
+  if (deletedSession.peek() !== null && fresh.has(deletedSession.peek() as string)) deletedSession.value = null;
+}
+
+async function apply(changes: readonly SessionChange[]): Promise<void> {
+  const known = new Map(sessions.peek().map((info) => [info.sessionId, info]));
+  const advanced = changes.flatMap(({ id, sequence, time }) => {
+    const info = known.get(id);
+    if (info === undefined) return [];
+    return [{ ...info, eventCount: Math.max(info.eventCount, sequence), updatedAt: Math.max(info.updatedAt, Date.parse(time)) }];
   });
-  sessions.value = [...next, ...fresh.values()].sort((a, b) => b.updatedAt - a.updatedAt);
+  merge(advanced, []);
+  const reads = changes.filter(({ id, isStateChange }) => isStateChange || !known.has(id)).map(({ id }) => id);
+  if (reads.length > MAX_SINGLE_READS) await loadSessions();
+  else await readSessions(reads);
+  const ended = reads.filter((id) => known.get(id)?.ended === false && isEnded(id));
+  for (const delay of DELETION_CHECKS_MS) if (ended.length > 0) setTimeout(() => void readSessions(ended), delay);
+}
+
+function isEnded(id: string): boolean {
+  return sessions.peek().find(({ sessionId }) => sessionId === id)?.ended === true;
 }

@@ -1,49 +1,46 @@
 import { signal } from "@preact/signals";
 import type { SessionInfo } from "interlingua/client";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { serverState, serverVersion, sessions, sessionsLoaded } from "./connection.ts";
-import { formatAge, sanitize } from "./format.ts";
-import { navigate, NEW_PATH, route, sessionPath } from "./router.ts";
-import { TextHits } from "./search.tsx";
+import { agentName } from "./agents.ts";
+import { AgentMark } from "./agent-mark.tsx";
+import { serverState, serverVersion } from "./connection.ts";
+import { formatAge, formatCount, sanitize } from "./format.ts";
+import { HOME_PATH, navigate, NEW_PATH, route, sessionPath } from "./router.ts";
+import { SearchResults, useSearch } from "./search.tsx";
 import { isTyping } from "./session.tsx";
+import { listFailure, sessions, sessionsLoaded } from "./session-list.ts";
+import { sessionState, STATE_NAMES, StateBadge } from "./state-badge.tsx";
 import { VirtualList } from "./virtual.tsx";
 
 const query = signal("");
-const stateFilter = signal<string>("all");
+const stateFilter = signal("");
+const agentFilter = signal("");
 
 /** The list of sessions, with search in titles and in the full text. */
 export function Sidebar() {
   const all = sessions.value;
-  const words = query.value.trim().toLowerCase();
-  const filter = stateFilter.value;
+  const words = query.value.trim();
+  const [state, agent] = [stateFilter.value, agentFilter.value];
   const field = useRef<HTMLInputElement>(null);
-  const rows = useMemo(
-    () =>
-      all.filter(
-        (session) =>
-          (filter === "all" || sessionState(session) === filter) &&
-          (words === "" ||
-            [session.title, session.sessionId, session.agent, session.directory, session.model].some((text) =>
-              text?.toLowerCase().includes(words),
-            )),
-      ),
-    [all, words, filter],
+  const filtered = useMemo(
+    () => all.filter((session) => (state === "" || sessionState(session) === state) && (agent === "" || session.agent === agent)),
+    [all, state, agent],
   );
-  const current = route.value.view === "session" ? route.value.id : null;
+  const search = useSearch(words, filtered, agent);
+  const rows = search === null ? filtered : search.sessions;
+  const currentId = route.value.view === "session" ? route.value.id : null;
 
   useEffect(() => {
-    const move = (step: number) => {
-      const index = rows.findIndex((session) => session.sessionId === current);
-      const next = rows[Math.max(0, Math.min(rows.length - 1, index < 0 ? 0 : index + step))];
-      if (next !== undefined) navigate(sessionPath(next.sessionId));
-    };
     const onKey = (event: KeyboardEvent) => {
-      if (event.metaKey || event.ctrlKey || event.altKey) return;
-      if (isTyping(event)) return;
-      if (event.key === "j") move(1);
-      else if (event.key === "k") move(-1);
-      else if (event.key === "n") navigate(NEW_PATH);
-      else if (event.key === "/") {
+      if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event)) return;
+      if (event.key === "j" || event.key === "k") {
+        const index = rows.findIndex(({ sessionId }) => sessionId === currentId);
+        const step = event.key === "j" ? 1 : -1;
+        const next = rows[index < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, index + step))];
+        if (next !== undefined) navigate(sessionPath(next.sessionId));
+      } else if (event.key === "n") {
+        navigate(NEW_PATH);
+      } else if (event.key === "/") {
         event.preventDefault();
         field.current?.focus();
       } else if (event.key === "Enter" && event.target === document.body) {
@@ -53,13 +50,12 @@ export function Sidebar() {
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
-  }, [rows, current]);
+  }, [rows, currentId]);
 
-  const waiting = all.filter((session) => sessionState(session) === "waiting").length;
   return (
     <nav class="sidebar" aria-label="Sessions">
       <header>
-        <a class="brand" href="/ui/">
+        <a class="brand" href={HOME_PATH}>
           <svg viewBox="0 0 32 32" width="22" height="22" aria-hidden="true">
             <rect width="32" height="32" rx="8" fill="var(--accent)" />
             <path d="M9 9v14M16 9v9M23 9v14" stroke="#fff" stroke-width="3.4" stroke-linecap="round" />
@@ -75,39 +71,39 @@ export function Sidebar() {
           ref={field}
           type="search"
           value={query.value}
-          placeholder="Search sessions"
+          placeholder="Search titles and text"
           aria-label="Search sessions"
+          aria-controls="results"
           onInput={(event) => (query.value = event.currentTarget.value)}
           onKeyDown={(event) => {
             if (event.key === "Escape") {
               query.value = "";
               event.currentTarget.blur();
-            } else if (event.key === "Enter" && rows[0] !== undefined) {
-              navigate(sessionPath(rows[0].sessionId));
+            } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+              event.preventDefault();
+              search?.move(event.key === "ArrowDown" ? 1 : -1);
+            } else if (event.key === "Enter" && search?.chosen != null) {
+              navigate(search.chosen);
               event.currentTarget.blur();
             }
           }}
         />
-        <select value={filter} aria-label="State" onChange={(event) => (stateFilter.value = event.currentTarget.value)}>
-          <option value="all">All</option>
-          <option value="running">Running</option>
-          <option value="waiting">{waiting > 0 ? `Waiting (${waiting})` : "Waiting"}</option>
-          <option value="failed">Failed</option>
-          <option value="idle">Idle</option>
-          <option value="ended">Ended</option>
-        </select>
+        <Filters sessions={all} />
       </div>
-      <TextHits query={query.value.trim()} />
-      {rows.length > 0 ? (
+      {search !== null ? (
+        <SearchResults search={search} currentId={currentId} />
+      ) : rows.length > 0 ? (
         <VirtualList
           rows={rows}
-          rowKey={(session) => session.sessionId}
-          estimate={66}
+          rowKey={({ sessionId }) => sessionId}
+          estimate={62}
           label="Sessions"
-          render={(session) => <SessionRow session={session} isCurrent={session.sessionId === current} />}
+          role="list"
+          target={currentId === null ? null : { key: currentId, isNearest: true, request: currentId }}
+          render={(session) => <SessionRow session={session} isCurrent={session.sessionId === currentId} />}
         />
       ) : (
-        <p class="hint">{!sessionsLoaded.value ? "" : all.length === 0 ? "No session yet." : "No session matches."}</p>
+        <p class="hint">{emptyText(all)}</p>
       )}
       <footer>
         <span class={`dot ${serverState.value}`} aria-hidden="true" />
@@ -121,10 +117,48 @@ export function Sidebar() {
   );
 }
 
-function SessionRow({ session, isCurrent }: { session: SessionInfo; isCurrent: boolean }) {
-  const state = sessionState(session);
+function emptyText(all: readonly SessionInfo[]): string {
+  if (listFailure.value !== null) return `The sessions cannot be read: ${listFailure.value}`;
+  if (!sessionsLoaded.value) return "Loading…";
+  return all.length === 0 ? "No session yet." : "No session matches.";
+}
+
+/** Shows only the sessions in one state, or of one agent. */
+function Filters({ sessions: all }: { sessions: readonly SessionInfo[] }) {
+  const counts = new Map<string, number>();
+  for (const session of all) counts.set(sessionState(session), (counts.get(sessionState(session)) ?? 0) + 1);
+  const agents = [...new Set(all.map(({ agent }) => agent))].sort();
   return (
-    <a class={isCurrent ? "session-row current" : "session-row"} href={sessionPath(session.sessionId)} aria-current={isCurrent ? "page" : undefined}>
+    <div class="filters">
+      <select value={stateFilter.value} aria-label="State" onChange={(event) => (stateFilter.value = event.currentTarget.value)}>
+        <option value="">All states</option>
+        {Object.entries(STATE_NAMES).map(([state, name]) => (
+          <option key={state} value={state}>
+            {counts.has(state) ? `${name} (${counts.get(state)})` : name}
+          </option>
+        ))}
+      </select>
+      <select value={agentFilter.value} aria-label="Agent" onChange={(event) => (agentFilter.value = event.currentTarget.value)}>
+        <option value="">All agents</option>
+        {agents.map((agent) => (
+          <option key={agent} value={agent}>
+            {agentName(agent)}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+export function SessionRow({ session, isCurrent, isChosen = false }: { session: SessionInfo; isCurrent: boolean; isChosen?: boolean }) {
+  const state = sessionState(session);
+  const { usage, directory } = session;
+  return (
+    <a
+      class={["session-row", isCurrent && "current", isChosen && "chosen"].filter(Boolean).join(" ")}
+      href={sessionPath(session.sessionId)}
+      aria-current={isCurrent ? "page" : undefined}
+    >
       <AgentMark agent={session.agent} />
       <span class="session-text">
         <span class="session-title" dir="auto">
@@ -132,41 +166,19 @@ function SessionRow({ session, isCurrent }: { session: SessionInfo; isCurrent: b
         </span>
         <span class="session-facts">
           {state !== "idle" && <StateBadge state={state} />}
-          <span>{formatAge(session.updatedAt)}</span>
-          {session.directory != null && (
-            <span class="directory" dir="auto">
-              {sanitize(session.directory.split("/").at(-1) ?? "")}
+          <span class="age">{formatAge(session.updatedAt)}</span>
+          {usage !== null && (
+            <span title={`${usage.input_tokens} input tokens, ${usage.output_tokens} output tokens`}>
+              {formatCount(usage.input_tokens + usage.output_tokens)} tok
+            </span>
+          )}
+          {directory !== null && (
+            <span class="directory" dir="auto" title={directory}>
+              {sanitize(directory.split("/").at(-1) ?? "")}
             </span>
           )}
         </span>
       </span>
     </a>
-  );
-}
-
-/** The state of a session for a person: a session whose last turn failed is `failed`. */
-export function sessionState({ state, lastTurnStatus }: SessionInfo): string {
-  return state === "idle" && lastTurnStatus === "failed" ? "failed" : state;
-}
-
-const STATE_NAMES: Record<string, string> = {
-  idle: "Idle",
-  running: "Running",
-  waiting: "Waiting for you",
-  needs_secrets: "Needs secrets",
-  failed: "Failed",
-  ended: "Ended",
-};
-
-export function StateBadge({ state }: { state: string }) {
-  return <span class={`state state-${state}`}>{STATE_NAMES[state] ?? sanitize(state)}</span>;
-}
-
-/** The first letter of an agent in its colour. */
-export function AgentMark({ agent }: { agent: string }) {
-  return (
-    <span class={`agent-mark agent-${/^[a-z]+$/.test(agent) ? agent : "other"}`} title={agent} role="img" aria-label={agent}>
-      {sanitize(agent.slice(0, 1).toUpperCase() || "?")}
-    </span>
   );
 }

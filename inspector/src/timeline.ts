@@ -1,168 +1,124 @@
-import { type Signal, signal } from "@preact/signals";
-import type {
-  ContentPart,
-  ErrorEvent,
-  Item,
-  Permission,
-  PlanStep,
-  Question,
-  SessionEnded,
-  SessionMetadata,
-  ToolCallPart,
-  ToolResultPart,
-  TurnEnded,
-  UniversalEvent,
-  Usage,
-} from "interlingua/client";
+import { signal } from "@preact/signals";
+import type { Item, ToolCallPart, UniversalEvent } from "interlingua/client";
+import {
+  type Entry,
+  type EntryBase,
+  findPart,
+  type MessageEntry,
+  messageText,
+  planSteps,
+  type RequestEntry,
+  type StatusEntry,
+  type ToolEntry,
+  unknownItem,
+} from "./entry.ts";
 
-interface EntryBase {
-  /** Unique in the timeline. */
-  readonly key: string;
-  /** Sequence of the event that began the entry. */
-  sequence: number;
-  time: string;
-  /** Changes when the entry changes. */
-  readonly version: Signal<number>;
-  /** The tool call whose sub-agent the entry belongs to. */
-  parent: ToolEntry | null;
+type ItemEntry = MessageEntry | ToolEntry | StatusEntry;
+
+/** The end of a text whose item began in an earlier page. */
+interface PartialText {
+  readonly entry: MessageEntry;
+  /** What earlier pages have added in front. */
+  front: string;
 }
-
-/** A message, reasoning, or an item without a kind of its own. */
-export interface MessageEntry extends EntryBase {
-  readonly kind: "message";
-  item: Item;
-  /** The text so far; the final text once the item is complete. */
-  text: string;
-  isOpen: boolean;
-}
-
-/** A tool call with its result and what its sub-agent did. */
-export interface ToolEntry extends EntryBase {
-  readonly kind: "tool";
-  item: Item;
-  call: ToolCallPart;
-  result: ToolResultPart | null;
-  resultItem: Item | null;
-  /** Output so far. */
-  output: string;
-  isOpen: boolean;
-  readonly children: Entry[];
-}
-
-export interface StatusEntry extends EntryBase {
-  readonly kind: "status";
-  item: Item;
-}
-
-export interface RequestEntry extends EntryBase {
-  readonly kind: "request";
-  request: { kind: "permission"; data: Permission } | { kind: "question"; data: Question };
-}
-
-export interface ErrorEntry extends EntryBase {
-  readonly kind: "error";
-  readonly error: ErrorEvent;
-}
-
-export interface TurnEndEntry extends EntryBase {
-  readonly kind: "turn-end";
-  readonly turn: TurnEnded;
-}
-
-export interface SessionEndEntry extends EntryBase {
-  readonly kind: "session-end";
-  readonly end: SessionEnded;
-}
-
-export interface UnparsedEntry extends EntryBase {
-  readonly kind: "unparsed";
-  readonly reason: string;
-}
-
-export type Entry =
-  | MessageEntry
-  | ToolEntry
-  | StatusEntry
-  | RequestEntry
-  | ErrorEntry
-  | TurnEndEntry
-  | SessionEndEntry
-  | UnparsedEntry;
-
-export type PendingRequest = RequestEntry["request"];
 
 /**
- * The entries of a session. Events come at the end, as they happen, and in front, page by page, when the user scrolls up.
- * An item that begins in an earlier page than it ends is put together when the earlier page comes.
+ * The entries of consecutive events of a session. Events are added at the end, as they happen, and in front, page by page,
+ * when the user scrolls up; both ends can be removed again, so that a long session needs little memory. An item that begins
+ * in an earlier page than it ends is put together when the earlier page comes.
  */
 export class Timeline {
   /** Entries of the session itself, in order. */
   roots: Entry[] = [];
   /** Changes when `roots` changes. */
   readonly version = signal(0);
-  readonly pending = signal<readonly PendingRequest[]>([]);
-  readonly isRunning = signal(false);
-  readonly end = signal<SessionEnded | null>(null);
-  readonly metadata = signal<SessionMetadata | null>(null);
-  readonly usage = signal<Usage | null>(null);
-  readonly plan = signal<readonly PlanStep[] | null>(null);
-  readonly unparsedCount = signal(0);
+  /** The entry with the current plan. */
+  readonly planKey = signal<string | null>(null);
   firstSequence = 0;
   lastSequence = 0;
 
-  readonly #items = new Map<string, MessageEntry | ToolEntry | StatusEntry>();
+  readonly #items = new Map<string, ItemEntry>();
   readonly #calls = new Map<string, ToolEntry>();
   /** Results whose call is in an earlier page. */
   readonly #orphanResults = new Map<string, MessageEntry>();
-  /** Entries whose parent is in an earlier page. */
-  readonly #orphanChildren = new Map<string, Entry[]>();
+  /** Entries whose parent is in an earlier page, with the id of the parent. */
+  readonly #missingParents = new Map<Entry, string>();
+  /** Texts whose item began in an earlier page. */
+  readonly #partialTexts = new Map<string, PartialText>();
   readonly #requests = new Map<string, RequestEntry>();
-  /** Where new roots go while an earlier page is added. */
-  #front: Entry[] | null = null;
+  /** Whether events are being added in front. */
+  #isPrepending = false;
+  #isChanged = false;
+
+  /** The tool call with this id, if it is loaded. */
+  call(id: string): ToolEntry | undefined {
+    return this.#calls.get(id);
+  }
+
+  /** Whether the beginning of a text is in an earlier page. */
+  get hasPartialText(): boolean {
+    return this.#partialTexts.size > 0;
+  }
 
   /** Adds events that follow the last one. */
   append(events: readonly UniversalEvent[]): void {
     const fresh = events.filter((event) => event.sequence > this.lastSequence);
     if (fresh.length === 0) return;
     if (this.firstSequence === 0) this.firstSequence = (fresh[0] as UniversalEvent).sequence;
-    const roots = this.roots.length;
     for (const event of fresh) this.#apply(event);
     this.lastSequence = (fresh.at(-1) as UniversalEvent).sequence;
-    if (this.roots.length !== roots) this.version.value += 1;
+    this.#publish();
   }
 
   /** Adds events that come directly before the first one. */
   prepend(events: readonly UniversalEvent[]): void {
     const older = events.filter((event) => event.sequence < this.firstSequence);
     if (older.length === 0) return;
-    this.#front = [];
+    this.#isPrepending = true;
     for (const event of older) this.#apply(event);
-    this.roots = this.#front.concat(this.roots);
-    this.#front = null;
+    this.#joinPartialTexts();
+    this.#isPrepending = false;
     this.firstSequence = (older[0] as UniversalEvent).sequence;
+    this.roots = sorted(this.roots);
+    this.#addPlansToCalls();
+    for (const call of this.#calls.values()) if (!isSorted(call.children)) call.children = sorted(call.children);
+    this.#isChanged = true;
+    this.#publish();
+  }
+
+  /** Removes what ended before a sequence. */
+  removeBefore(sequence: number): void {
+    if (sequence <= this.firstSequence) return;
+    this.#remove((entry) => entry.last < sequence);
+    this.firstSequence = Math.min(sequence, this.lastSequence);
+  }
+
+  /** Removes what began after a sequence. */
+  removeAfter(sequence: number): void {
+    if (sequence >= this.lastSequence) return;
+    this.#remove((entry) => entry.sequence > sequence);
+    this.lastSequence = Math.max(sequence, this.firstSequence);
+  }
+
+  /** Removes everything. */
+  clear(): void {
+    this.#remove(() => true);
+    this.firstSequence = 0;
+    this.lastSequence = 0;
+  }
+
+  #publish(): void {
+    if (!this.#isChanged) return;
+    this.#isChanged = false;
     this.version.value += 1;
   }
 
   #apply(event: UniversalEvent): void {
-    const isOld = this.#front !== null;
     switch (event.type) {
-      case "session.started":
-        this.metadata.value = event.data.metadata ?? {};
-        break;
       case "session.ended":
-        this.#closeAll();
-        this.end.value = event.data;
         this.#addRoot({ ...this.#base(event), kind: "session-end", end: event.data });
         break;
-      case "turn.started":
-        if (!isOld) this.isRunning.value = true;
-        break;
       case "turn.ended":
-        if (!isOld) {
-          this.isRunning.value = false;
-          this.#closeAll();
-        }
-        if (event.data.usage != null) this.usage.value = addUsage(this.usage.peek(), event.data.usage);
         this.#addRoot({ ...this.#base(event), kind: "turn-end", turn: event.data });
         break;
       case "item.started":
@@ -172,25 +128,20 @@ export class Timeline {
         this.#putItem(event, event.data.item, false);
         break;
       case "item.delta":
-        this.#addDelta(event.data.item_id, event.data.delta);
+        this.#addDelta(event, event.data.item_id, event.data.delta);
         break;
       case "permission.requested":
-        this.#addRequest(event, event.data.permission_id, { kind: "permission", data: event.data });
+      case "permission.resolved":
+        this.#putRequest(event, event.data.permission_id, { kind: "permission", data: event.data });
         break;
       case "question.requested":
-        this.#addRequest(event, event.data.question_id, { kind: "question", data: event.data });
-        break;
-      case "permission.resolved":
-        this.#resolve(event, event.data.permission_id, { kind: "permission", data: event.data });
-        break;
       case "question.resolved":
-        this.#resolve(event, event.data.question_id, { kind: "question", data: event.data });
+        this.#putRequest(event, event.data.question_id, { kind: "question", data: event.data });
         break;
       case "error":
         this.#addRoot({ ...this.#base(event), kind: "error", error: event.data });
         break;
       case "agent.unparsed":
-        this.unparsedCount.value += 1;
         this.#addRoot({ ...this.#base(event), kind: "unparsed", reason: (event.data as { error: string }).error });
         break;
       default:
@@ -198,36 +149,49 @@ export class Timeline {
     }
   }
 
-  #base(event: UniversalEvent, key = `e${event.sequence}`): EntryBase {
-    return { key, sequence: event.sequence, time: event.time, version: signal(0), parent: null };
+  #base({ sequence, time }: UniversalEvent, key = `e${sequence}`): EntryBase {
+    return { key, sequence, last: sequence, time, version: signal(0), parent: null };
   }
 
   #addRoot(entry: Entry): void {
-    (this.#front ?? this.roots).push(entry);
+    this.roots.push(entry);
+    this.#isChanged = true;
   }
 
   #removeRoot(entry: Entry): void {
     this.roots = this.roots.filter((root) => root !== entry);
-    if (this.#front !== null) this.#front = this.#front.filter((root) => root !== entry);
-    this.version.value += 1;
+    this.#isChanged = true;
   }
 
   /** Puts a new entry below the tool call that started its sub-agent, or beside the message that it belongs to. */
   #place(entry: Entry, parentId: string | null | undefined): void {
-    const parent = parentId == null ? undefined : this.#items.get(parentId);
-    const container = parent?.kind === "tool" ? parent : (parent?.parent ?? null);
-    if (container !== null && container !== undefined) {
-      entry.parent = container;
-      container.children.push(entry);
-      touch(container);
+    if (parentId == null) {
+      this.#addRoot(entry);
       return;
     }
-    if (parentId != null && parent === undefined) {
-      const orphans = this.#orphanChildren.get(parentId) ?? [];
-      orphans.push(entry);
-      this.#orphanChildren.set(parentId, orphans);
-    }
+    const parent = this.#items.get(parentId);
+    if (parent?.kind === "tool") this.#addChild(parent, entry);
+    else if (parent !== undefined) this.#placeBeside(entry, parent);
+    else this.#addOrphan(entry, parentId);
+  }
+
+  /** Puts a new entry where another one is, now or when its parent comes. */
+  #placeBeside(entry: Entry, other: Entry | undefined): void {
+    const missing = other === undefined ? undefined : this.#missingParents.get(other);
+    if (other?.parent != null) this.#addChild(other.parent, entry);
+    else if (missing !== undefined) this.#addOrphan(entry, missing);
+    else this.#addRoot(entry);
+  }
+
+  #addOrphan(entry: Entry, parentId: string): void {
+    this.#missingParents.set(entry, parentId);
     this.#addRoot(entry);
+  }
+
+  #addChild(container: ToolEntry, entry: Entry): void {
+    entry.parent = container;
+    container.children.push(entry);
+    touch(container, entry.last);
   }
 
   #putItem(event: UniversalEvent, item: Item, isOpen: boolean): void {
@@ -238,43 +202,69 @@ export class Timeline {
     const known = this.#items.get(item.item_id);
     if (known !== undefined) {
       // The start of an item whose end is known already adds nothing.
-      if (!isOpen) this.#updateItem(known, item);
+      if (!isOpen && event.sequence >= known.last) this.#updateItem(known, item, event.sequence);
       return;
     }
+    if (!isOpen) this.#dropPartialText(item.item_id);
     const base = this.#base(event, item.item_id);
-    let entry: MessageEntry | ToolEntry | StatusEntry;
+    let entry: ItemEntry;
     if (item.kind === "tool_call") {
-      const call = item.content.find((part): part is ToolCallPart => part.type === "tool_call") ?? EMPTY_CALL;
-      entry = { ...base, kind: "tool", item, call, result: null, resultItem: null, output: "", isOpen: true, children: [] };
+      const call = findPart(item, "tool_call") ?? EMPTY_CALL;
+      entry = { ...base, kind: "tool", item, call, result: null, resultItem: null, output: "", isOpen: true, children: [], plan: null };
       this.#adoptCall(entry);
     } else if (item.kind === "status") {
+      if (!this.#isPrepending && this.#addPlan(item, event.sequence, this.roots.at(-1))) return;
       entry = { ...base, kind: "status", item };
-      this.#readPlan(item);
     } else {
-      entry = { ...base, kind: "message", item, text: isOpen ? "" : messageText(item), isOpen };
+      entry = { ...base, kind: "message", item, text: isOpen ? "" : messageText(item), isOpen, isPartial: false };
     }
     this.#items.set(item.item_id, entry);
     this.#place(entry, item.parent_id);
     if (entry.kind === "tool") this.#adoptChildren(entry);
+    this.#joinOrphans(entry, entry.kind === "tool" ? callKey(entry.call.call_id) : entry.key);
+    this.#observePlan(entry);
   }
 
-  #updateItem(entry: MessageEntry | ToolEntry | StatusEntry, item: Item): void {
+  #updateItem(entry: ItemEntry, item: Item, sequence: number): void {
+    if (entry.kind === "tool" && item.kind !== "tool_call") {
+      entry.plan = planSteps(item) ?? entry.plan;
+      touch(entry, sequence);
+      return;
+    }
     entry.item = item;
+    this.#observePlan(entry);
     if (entry.kind === "message") {
       entry.isOpen = false;
       entry.text = item.kind === "tool_result" ? entry.text : messageText(item);
     } else if (entry.kind === "tool") {
-      entry.call = item.content.find((part): part is ToolCallPart => part.type === "tool_call") ?? entry.call;
+      entry.call = findPart(item, "tool_call") ?? entry.call;
       this.#adoptCall(entry);
-    } else {
-      this.#readPlan(item);
     }
-    touch(entry);
+    touch(entry, sequence);
   }
 
-  #readPlan(item: Item): void {
-    if (this.#front !== null || !item.content.some((part) => part.type === "status" && part.label === "plan")) return;
-    this.plan.value = planSteps(item) ?? this.plan.peek();
+  /** Adds the plan of a status item to the call before it that has changed the plan. */
+  #addPlan(item: Item, sequence: number, previous: Entry | undefined): boolean {
+    const steps = planSteps(item);
+    if (steps === null || previous?.kind !== "tool" || previous.call.tool_kind !== "plan" || previous.plan !== null) return false;
+    previous.plan = steps;
+    this.#items.set(item.item_id, previous);
+    touch(previous, sequence);
+    this.#observePlan(previous);
+    return true;
+  }
+
+  /** Does the same for the entries of a page that was added in front. */
+  #addPlansToCalls(): void {
+    this.roots = this.roots.filter(
+      (entry, index) => entry.kind !== "status" || !this.#addPlan(entry.item, entry.last, this.roots[index - 1]),
+    );
+  }
+
+  #observePlan(entry: Entry): void {
+    if (this.#isPrepending || entry.parent !== null) return;
+    const hasPlan = entry.kind === "status" ? planSteps(entry.item) !== null : entry.kind === "tool" && entry.plan !== null;
+    if (hasPlan) this.planKey.value = entry.key;
   }
 
   /** Finds the result of a call, if a later page has it. */
@@ -283,142 +273,186 @@ export class Timeline {
     if (id === "") return;
     this.#calls.set(id, entry);
     const orphan = this.#orphanResults.get(id);
-    if (orphan === undefined) {
-      // A call of an earlier page without a result has ended with its turn.
-      if (this.#front !== null && entry.result === null) entry.isOpen = this.isRunning.peek();
-      return;
-    }
+    if (orphan === undefined) return;
     this.#orphanResults.delete(id);
-    this.#setResult(entry, orphan.item, orphan.isOpen);
+    this.#items.set(orphan.item.item_id, entry);
+    this.#setResult(entry, orphan.item, orphan.isOpen, orphan.last);
+    if (orphan.isOpen) entry.output = orphan.text;
     this.#removeRoot(orphan);
   }
 
   /** Moves what the sub-agent of a call did below it, if a later page has it. */
   #adoptChildren(entry: ToolEntry): void {
-    const orphans = this.#orphanChildren.get(entry.item.item_id);
-    if (orphans === undefined) return;
-    this.#orphanChildren.delete(entry.item.item_id);
-    for (const orphan of orphans) {
-      orphan.parent = entry;
-      entry.children.push(orphan);
+    for (const [orphan, parentId] of this.#missingParents) {
+      if (parentId !== entry.item.item_id) continue;
+      this.#missingParents.delete(orphan);
       this.#removeRoot(orphan);
+      this.#addChild(entry, orphan);
     }
-    touch(entry);
+  }
+
+  /** Moves what belongs beside a message or a call to where that turns out to be. */
+  #joinOrphans(entry: Entry, key: string): void {
+    for (const [orphan, parentId] of this.#missingParents) {
+      if (parentId !== key) continue;
+      this.#missingParents.delete(orphan);
+      this.#removeRoot(orphan);
+      this.#placeBeside(orphan, entry);
+    }
   }
 
   #putResult(event: UniversalEvent, item: Item, isOpen: boolean): void {
-    const part = item.content.find((part): part is ToolResultPart => part.type === "tool_result");
+    const part = findPart(item, "tool_result");
     const call = part === undefined ? undefined : this.#calls.get(part.call_id);
+    if (!isOpen) this.#dropPartialText(item.item_id);
     if (call !== undefined) {
       this.#items.set(item.item_id, call);
-      if (call.resultItem === null || call.isOpen) this.#setResult(call, item, isOpen);
+      if (call.resultItem === null || call.isOpen) this.#setResult(call, item, isOpen, event.sequence);
       return;
     }
     const known = this.#items.get(item.item_id);
     if (known?.kind === "message") {
       if (!isOpen) {
         known.text = part?.output ?? known.text;
-        this.#updateItem(known, item);
+        this.#updateItem(known, item, event.sequence);
       }
       return;
     }
-    const entry: MessageEntry = { ...this.#base(event, item.item_id), kind: "message", item, text: part?.output ?? "", isOpen };
+    const base = this.#base(event, item.item_id);
+    const entry: MessageEntry = { ...base, kind: "message", item, text: part?.output ?? "", isOpen, isPartial: false };
     this.#items.set(item.item_id, entry);
     if (part !== undefined) this.#orphanResults.set(part.call_id, entry);
     this.#addRoot(entry);
   }
 
-  #setResult(call: ToolEntry, item: Item, isOpen: boolean): void {
+  #setResult(call: ToolEntry, item: Item, isOpen: boolean, sequence: number): void {
     call.resultItem = item;
-    call.result = item.content.find((part): part is ToolResultPart => part.type === "tool_result") ?? null;
+    call.result = findPart(item, "tool_result") ?? null;
     if (!isOpen || call.output === "") call.output = call.result?.output ?? "";
     call.isOpen = isOpen;
-    touch(call);
+    touch(call, sequence);
   }
 
-  #addDelta(itemId: string, delta: string): void {
+  #addDelta(event: UniversalEvent, itemId: string, delta: string): void {
     const entry = this.#items.get(itemId);
-    if (entry === undefined || entry.kind === "status") return;
-    if (entry.kind === "message" && entry.isOpen) {
-      entry.text += delta;
-      touch(entry);
-    } else if (entry.kind === "tool" && entry.isOpen && entry.resultItem !== null) {
-      entry.output += delta;
-      touch(entry);
+    if (entry === undefined) {
+      this.#addPartialText(event, itemId, delta);
+    } else if (event.sequence > entry.last && entry.kind !== "status" && entry.isOpen) {
+      appendText(entry, delta);
+      touch(entry, event.sequence);
     }
   }
 
-  #addRequest(event: UniversalEvent, id: string, request: PendingRequest): void {
-    const known = this.#requests.get(id);
-    if (known !== undefined) return;
-    const entry: RequestEntry = { ...this.#base(event), kind: "request", request };
-    this.#requests.set(id, entry);
-    const callId = request.data.metadata?.call_id;
-    const container = (callId == null ? undefined : this.#calls.get(callId))?.parent;
-    if (container != null) {
-      entry.parent = container;
-      container.children.push(entry);
-      touch(container);
+  /** Adds a piece of a text whose item began in an earlier page. */
+  #addPartialText(event: UniversalEvent, itemId: string, delta: string): void {
+    const known = this.#partialTexts.get(itemId);
+    if (known !== undefined && this.#isPrepending) {
+      known.front += delta;
+      known.entry.sequence = Math.min(known.entry.sequence, event.sequence);
+    } else if (known !== undefined) {
+      known.entry.text += delta;
+      touch(known.entry, event.sequence);
     } else {
+      const base = this.#base(event, `partial-${itemId}`);
+      const entry: MessageEntry = { ...base, kind: "message", item: unknownItem(itemId), text: delta, isOpen: true, isPartial: true };
+      this.#partialTexts.set(itemId, { entry, front: "" });
       this.#addRoot(entry);
     }
-    if (this.#front === null) this.pending.value = [...this.pending.peek(), request];
   }
 
-  #resolve(event: UniversalEvent, id: string, request: PendingRequest): void {
-    if (this.#front === null) {
-      this.pending.value = this.pending.peek().filter((pending) => pending.kind !== request.kind || requestId(pending) !== id);
+  /** Forgets the end of a text, because the whole text is known. */
+  #dropPartialText(itemId: string): void {
+    const known = this.#partialTexts.get(itemId);
+    if (known === undefined) return;
+    this.#partialTexts.delete(itemId);
+    this.#removeRoot(known.entry);
+  }
+
+  /** Puts the texts together whose item began in the page that was added in front. */
+  #joinPartialTexts(): void {
+    for (const [itemId, { entry, front }] of this.#partialTexts) {
+      const item = this.#items.get(itemId);
+      if (item === undefined || item.kind === "status") {
+        entry.text = front + entry.text;
+        (this.#partialTexts.get(itemId) as PartialText).front = "";
+        touch(entry, entry.last);
+        continue;
+      }
+      if (item.isOpen) appendText(item, entry.text);
+      touch(item, entry.last);
+      this.#dropPartialText(itemId);
     }
+  }
+
+  #putRequest(event: UniversalEvent, id: string, request: RequestEntry["request"]): void {
     const known = this.#requests.get(id);
     if (known !== undefined) {
+      if (event.sequence <= known.last) return;
       known.request = request;
-      touch(known);
+      touch(known, event.sequence);
       return;
     }
     const entry: RequestEntry = { ...this.#base(event), kind: "request", request };
     this.#requests.set(id, entry);
-    this.#addRoot(entry);
+    const callId = request.data.metadata?.call_id;
+    const call = callId == null ? undefined : this.#calls.get(callId);
+    if (callId != null && call === undefined) this.#addOrphan(entry, callKey(callId));
+    else this.#placeBeside(entry, call);
   }
 
-  /** The end of a turn closes what is open, except for commands that go on in the background. */
-  #closeAll(): void {
-    if (this.pending.peek().length > 0) this.pending.value = [];
+  #remove(isRemoved: (entry: Entry) => boolean): void {
+    const removed = new Set<Entry>();
+    const keep = (entries: Entry[]): Entry[] => {
+      const kept = entries.filter((entry) => {
+        if (!isRemoved(entry)) return true;
+        removed.add(entry);
+        return false;
+      });
+      for (const entry of kept) {
+        if (entry.kind !== "tool" || entry.children.length === 0) continue;
+        const children = keep(entry.children);
+        if (children.length === entry.children.length) continue;
+        entry.children = children;
+        entry.version.value += 1;
+      }
+      return kept.length === entries.length ? entries : kept;
+    };
+    this.roots = keep(this.roots);
+    const isGone = (entry: Entry): boolean => removed.has(entry) || (entry.parent !== null && isGone(entry.parent));
+    for (const map of [this.#items, this.#calls, this.#orphanResults, this.#requests]) {
+      for (const [id, entry] of map as Map<string, Entry>) if (isGone(entry)) map.delete(id);
+    }
+    for (const [id, { entry }] of this.#partialTexts) if (isGone(entry)) this.#partialTexts.delete(id);
+    for (const orphan of this.#missingParents.keys()) if (isGone(orphan)) this.#missingParents.delete(orphan);
+    this.#isChanged = removed.size > 0;
+    this.#publish();
   }
 }
 
 const EMPTY_CALL: ToolCallPart = { type: "tool_call", name: "tool", arguments: "{}", call_id: "" };
 
-function touch(entry: Entry): void {
-  entry.version.value += 1;
-}
-
-export function requestId(request: PendingRequest): string {
-  return request.kind === "permission" ? request.data.permission_id : request.data.question_id;
-}
-
-function messageText(item: Item): string {
-  return item.content.map((part) => (part.type === "text" || part.type === "reasoning" ? part.text : "")).join("");
-}
-
-/** Whether a message is reasoning. */
-export function isReasoning(item: Item): boolean {
-  return item.kind === "message" && item.content[0]?.type === "reasoning";
-}
-
-/** The steps of a plan: of a status item. */
-export function planSteps(item: Item): readonly PlanStep[] | null {
-  const part = item.content.find((part): part is Extract<ContentPart, { type: "json" }> => part.type === "json");
-  const steps = (part?.json as { steps?: unknown } | null | undefined)?.steps;
-  return Array.isArray(steps) ? (steps as PlanStep[]) : null;
-}
-
-function addUsage(total: Usage | null, turn: Usage): Usage {
-  if (total === null) return turn;
-  const sum = { ...total };
-  sum.input_tokens += turn.input_tokens;
-  sum.output_tokens += turn.output_tokens;
-  for (const key of ["cached_input_tokens", "cache_write_tokens", "reasoning_tokens", "cost_usd"] as const) {
-    if (turn[key] != null) sum[key] = (total[key] ?? 0) + turn[key];
+/** Marks an entry, and the calls that it is part of, as changed. */
+function touch(entry: Entry, sequence: number): void {
+  for (let changed: Entry | null = entry; changed !== null; changed = changed.parent) {
+    changed.last = Math.max(changed.last, sequence);
+    changed.version.value += 1;
   }
-  return sum;
+}
+
+/** Stands for the call of a request where an item id stands for a parent. */
+function callKey(callId: string): string {
+  return `call ${callId}`;
+}
+
+function appendText(entry: MessageEntry | ToolEntry, text: string): void {
+  if (entry.kind === "message") entry.text += text;
+  else entry.output += text;
+}
+
+function isSorted(entries: readonly Entry[]): boolean {
+  return entries.every((entry, index) => index === 0 || (entries[index - 1] as Entry).sequence <= entry.sequence);
+}
+
+function sorted(entries: readonly Entry[]): Entry[] {
+  return [...entries].sort((a, b) => a.sequence - b.sequence);
 }

@@ -1,46 +1,34 @@
-import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { chromium, TestServer } from "./server.ts";
-import { launchBrowser, shot, SHOTS, SLACK, TestBrowser, texts, WIDE } from "./test-browser.ts";
+import type { Page } from "playwright-core";
+import { expect, it } from "vitest";
+import { describePage } from "./fixture.ts";
+import { shot, SHOTS, SLACK, texts, WIDE } from "./test-browser.ts";
 
-/** Size of the long session. */
-const EVENTS = Number(process.env["INSPECTOR_EVENTS"] ?? 50_000);
-
-describe.skipIf(chromium === undefined)("the inspector", () => {
-  let server: TestServer;
-  let browser: TestBrowser;
-  let context: BrowserContext;
-
-  beforeAll(async () => {
-    server = await TestServer.start();
-    browser = new TestBrowser(await launchBrowser(), server);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await server?.stop();
-  });
-  beforeEach(async () => {
-    browser.problems = [];
-    context = await browser.newContext();
-  });
-  afterEach(async () => {
-    await context.close();
-    expect(browser.problems).toEqual([]);
-  });
-
-  const newContext = (options: BrowserContextOptions) => browser.newContext(options);
-  const open = (path: string, from: BrowserContext = context): Promise<Page> => browser.open(path, from);
-
+describePage("the inspector", {}, (fixture) => {
+  const open = (path: string, context = fixture.context): Promise<Page> => fixture.open(path, context);
   it("asks for the token, and keeps it out of the address", async () => {
-    const page = await context.newPage();
-    await page.goto(`${server.address}/ui/`);
-    await page.getByLabel("Token").fill(server.token);
+    const page = await fixture.context.newPage();
+    await page.goto(`${fixture.server.address}/ui/`);
+    await page.getByLabel("Token").fill(fixture.server.token);
     await page.getByRole("button", { name: "Open" }).click();
     await page.waitForSelector(".sidebar");
     const other = await open("");
     expect(new URL(other.url()).hash).toBe("");
     await other.reload();
     await other.waitForSelector(".sidebar .dot.online");
+  });
+
+  it("sends the headers that the address names, and removes them from it", async () => {
+    const { server } = fixture;
+    const page = await fixture.context.newPage();
+    const sent: (string | undefined)[] = [];
+    page.on("request", (request) => {
+      if (request.url().includes("/v1/")) sent.push(request.headers()["x-proxy-key"]);
+    });
+    const headers = encodeURIComponent(JSON.stringify({ "x-proxy-key": "k1" }));
+    await page.goto(`${server.address}/ui/#token=${server.token}&headers=${headers}`);
+    await page.waitForSelector(".sidebar .dot.online");
+    expect(new URL(page.url()).hash).toBe("");
+    expect(new Set(sent)).toEqual(new Set(["k1"]));
   });
 
   it("runs a turn that the user writes, with a diff and markdown", async () => {
@@ -60,13 +48,13 @@ describe.skipIf(chromium === undefined)("the inspector", () => {
   });
 
   it("is readable in light, dark and on a narrow screen", async () => {
-    await server.create("tools", "Release the next version", "status", "reasoning", "tool", "error");
+    await fixture.server.create("tools", "Release the next version", "status", "reasoning", "tool", "error");
     for (const [colorScheme, viewport, suffix] of [
       ["light", WIDE, ""],
       ["dark", WIDE, "-dark"],
       ["light", { width: 375, height: 740 }, "-375"],
     ] as const) {
-      const other = await newContext({ colorScheme, viewport });
+      const other = await fixture.newContext({ colorScheme, viewport });
       const page = await open("sessions/tools", other);
       await page.waitForSelector(".card.error .remedy");
       await shot(page, `conversation${suffix}`);
@@ -75,7 +63,7 @@ describe.skipIf(chromium === undefined)("the inspector", () => {
       await page.locator(".sides pre").first().waitFor();
       await shot(page, `events${suffix}`);
       expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-      await page.goto(`${server.address}/ui/`);
+      await page.goto(`${fixture.server.address}/ui/`);
       await page.locator(".session-row").first().waitFor();
       await shot(page, `sessions${suffix}`);
       await other.close();
@@ -83,8 +71,8 @@ describe.skipIf(chromium === undefined)("the inspector", () => {
   });
 
   it("answers permissions in two browsers at once", async () => {
-    await server.create("permission", "Run the release", "permission");
-    const other = await newContext({});
+    await fixture.server.create("permission", "Run the release", "permission");
+    const other = await fixture.newContext({});
     const pages = await Promise.all([open("sessions/permission"), open("sessions/permission", other)]);
     const [first, second] = pages;
     await Promise.all(pages.map((page) => page.locator(".request-card").nth(1).waitFor()));
@@ -98,7 +86,7 @@ describe.skipIf(chromium === undefined)("the inspector", () => {
   });
 
   it("answers questions with one choice and with several", async () => {
-    await server.create("question", "Choose a database", "question");
+    await fixture.server.create("question", "Choose a database", "question");
     const page = await open("sessions/question");
     await page.locator(".request-card").nth(1).waitFor();
     await shot(page, "question");
@@ -112,7 +100,7 @@ describe.skipIf(chromium === undefined)("the inspector", () => {
   });
 
   it("interrupts a turn, terminates and deletes a session", async () => {
-    await server.create("ends", "Ends", "permission");
+    await fixture.server.create("ends", "Ends", "permission");
     const page = await open("sessions/ends");
     await page.getByRole("button", { name: "Interrupt" }).click();
     await page.waitForSelector(".turn-end.interrupted");
@@ -122,18 +110,18 @@ describe.skipIf(chromium === undefined)("the inspector", () => {
     await page.waitForSelector(".composer.ended");
     await page.getByRole("button", { name: "Delete" }).click();
     await page.waitForSelector(".welcome");
-    expect((await server.get<{ status: number }>("/v1/sessions/ends")).status).toBe(404);
+    expect((await fixture.server.get<{ status: number }>("/v1/sessions/ends")).status).toBe(404);
   });
 
   it("goes on after kill -9 of the server, without loss or doubles", async () => {
-    await server.create("restart", "Restart", "echo one");
+    await fixture.server.create("restart", "Restart", "echo one");
     const page = await open("sessions/restart");
     await page.waitForSelector(".turn-end");
-    const restart = await server.kill();
+    const restart = await fixture.server.kill();
     await page.waitForSelector(".banner");
     await restart();
     await page.waitForSelector(".banner", { state: "detached" });
-    await server.post("/v1/sessions/restart/messages", { message: "echo two" });
+    await fixture.server.post("/v1/sessions/restart/messages", { message: "echo two" });
     await page.locator(".turn-end").nth(1).waitFor();
     expect(await texts(page, ".message.agent .markdown")).toEqual(["one", "two"]);
   });
@@ -141,7 +129,7 @@ describe.skipIf(chromium === undefined)("the inspector", () => {
   it("shows hostile text as text", async () => {
     const hostile =
       "say <script>alert(1)</script> <img src=x onerror=alert(1)> [link](javascript:alert(1)) \u001b[31mred\u001b[0m \u202etxt.exe שלום";
-    await server.create("hostile", "<b>Title</b>", hostile);
+    await fixture.server.create("hostile", "<b>Title</b>", hostile);
     const page = await open("sessions/hostile");
     await page.waitForSelector(".turn-end");
     const found = await page.evaluate(() => ({
@@ -152,13 +140,13 @@ describe.skipIf(chromium === undefined)("the inspector", () => {
     expect(found).toMatchObject({ elements: 0, links: 0 });
     for (const part of ["<script>alert(1)</script>", "[U+202E]txt.exe", "<b>Title</b>", "שלום"]) expect(found.text).toContain(part);
     expect(found.text).not.toContain("\u001b");
-    await server.post("/v1/sessions/hostile/messages", { message: `say ${"x".repeat(1_000_000)}` });
+    await fixture.server.post("/v1/sessions/hostile/messages", { message: `say ${"x".repeat(1_000_000)}` });
     // Rows that are out of sight are not in the document.
     await page.locator('.message.agent button:has-text("more characters")').waitFor();
   });
 
   it("finds sessions with the keyboard, and filters and checks events", async () => {
-    await server.create("needle", "A needle in the list", "echo x");
+    await fixture.server.create("needle", "A needle in the list", "echo x");
     const page = await open("");
     await page.waitForSelector('.session-row:has-text("needle")');
     await page.keyboard.press("/");
@@ -174,24 +162,24 @@ describe.skipIf(chromium === undefined)("the inspector", () => {
 
   it("shows what every session is doing as it happens", async () => {
     const page = await open("");
-    const rows: string[] = [];
+    const lists: string[] = [];
     page.on("request", (request) => {
-      const { pathname } = new URL(request.url());
-      if (pathname === "/v1/sessions") rows.push(pathname);
+      const { pathname, search } = new URL(request.url());
+      if (pathname === "/v1/sessions" && !search.includes("limit=1&") && !search.endsWith("limit=1")) lists.push(search);
     });
     const row = page.locator('.session-row:has-text("Live list")');
     const started = Date.now();
-    await server.create("live", "Live list", "permission");
+    await fixture.server.create("live", "Live list", "permission");
     await row.locator(".state-waiting").waitFor();
     expect(Date.now() - started).toBeLessThan(5_000 * SLACK);
-    await server.post("/v1/sessions/live/terminate", {});
+    await fixture.server.post("/v1/sessions/live/terminate", {});
     await row.locator(".state-ended").waitFor();
     // No list was read for that.
-    expect(rows.length).toBeLessThan(2);
+    expect(lists).toEqual([]);
   });
 
   it("finds words in the text of all sessions, and opens the event", async () => {
-    await server.create("text", "A session with text", "echo the quokka <b>smiles</b>");
+    await fixture.server.create("text", "A session with text", "echo the quokka <b>smiles</b>");
     const page = await open("");
     await page.keyboard.press("/");
     await page.keyboard.type("quokka smil");
@@ -206,7 +194,7 @@ describe.skipIf(chromium === undefined)("the inspector", () => {
   });
 
   it("exports a transcript that opens without a server", async () => {
-    await server.create("export", "Export", "tool");
+    await fixture.server.create("export", "Export", "tool");
     const page = await open("sessions/export");
     await page.waitForSelector(".turn-end");
     await page.getByLabel("More").click();
@@ -214,7 +202,7 @@ describe.skipIf(chromium === undefined)("the inspector", () => {
     await page.getByRole("button", { name: "Download HTML" }).click();
     const path = `${SHOTS}export.html`;
     await (await download).saveAs(path);
-    const offline = await browser.browser.newContext({ offline: true, javaScriptEnabled: false, viewport: WIDE });
+    const offline = await fixture.browser.browser.newContext({ offline: true, javaScriptEnabled: false, viewport: WIDE });
     const transcript = await offline.newPage();
     await transcript.goto(`file://${path}`);
     expect(await transcript.locator("details.tool").count()).toBeGreaterThan(0);
@@ -222,40 +210,4 @@ describe.skipIf(chromium === undefined)("the inspector", () => {
     await shot(transcript, "transcript");
     await offline.close();
   });
-
-  it(`opens and scrolls a session of ${EVENTS} events`, async () => {
-    await server.create("long", "A long session");
-    let count = 0;
-    while (count < EVENTS) {
-      await Promise.all(Array.from({ length: 100 }, () => server.post("/v1/sessions/long/messages", { message: "tool" })));
-      ({ eventCount: count } = await server.get<{ eventCount: number }>("/v1/sessions/long"));
-    }
-    // Messages that are still queued would go on while the page is measured.
-    await server.post("/v1/sessions/long/terminate", {});
-    const page = await open("");
-    const devtools = await context.newCDPSession(page);
-    const started = Date.now();
-    await page.goto(`${server.address}/ui/sessions/long`);
-    await page.locator(".row").nth(3).waitFor();
-    const firstScreen = Date.now() - started;
-    const longestFrame = await page.evaluate(async () => {
-      const scroller = document.querySelector("main .scroller") as HTMLElement;
-      let longest = 0;
-      let previous = performance.now();
-      for (let frame = 0; frame < 240; frame += 1) {
-        scroller.scrollTop -= 240;
-        const now = await new Promise<number>((resolve) => requestAnimationFrame(resolve));
-        longest = Math.max(longest, now - previous);
-        previous = now;
-      }
-      return longest;
-    });
-    const { usedSize } = (await devtools.send("Runtime.getHeapUsage")) as { usedSize: number };
-    console.log(
-      `${count} events: first screen ${firstScreen} ms, heap ${(usedSize / 1e6).toFixed(1)} MB, longest frame ${longestFrame.toFixed(0)} ms`,
-    );
-    expect(firstScreen).toBeLessThan(1_000 * SLACK);
-    expect(usedSize).toBeLessThan(150e6);
-    expect(longestFrame).toBeLessThan(100 * SLACK);
-  }, 240_000);
 });

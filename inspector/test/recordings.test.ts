@@ -100,7 +100,7 @@ describe.skipIf(chromium === undefined)("the recording", () => {
       INTERLINGUA_REPLAY: `${TRANSCRIPTS}${recording}.jsonl`,
       INTERLINGUA_REPLAY_STATE: join(folder, letters(recording)),
     };
-    const server = await TestServer.start(environment, "--acp-agent", "replayed=acp");
+    const server = await TestServer.start({ env: environment, arguments: ["--acp-agent", "replayed=acp"] });
     const watched = new TestBrowser(browser, server);
     const context = await watched.newContext({ viewport: TALL });
     try {

@@ -36,7 +36,7 @@ export class TestBrowser {
 
   async newContext(options: BrowserContextOptions = {}): Promise<BrowserContext> {
     const created = await this.browser.newContext({ viewport: WIDE, colorScheme: "light", ...options });
-    created.setDefaultTimeout(20_000 * SLACK);
+    created.setDefaultTimeout(10_000 * SLACK);
     await created.exposeFunction(REPORT, (text: string) => void this.problems.push(`policy: ${text}`));
     await created.addInitScript((report) => {
       document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) => {
