@@ -109,38 +109,4 @@ pub const EXCEPTIONS: &[TraceException] = &[
         ]),
         reason: "the request names an item that Codex never starts, so the call, its arguments and its result are unknown",
     },
-    TraceException {
-        scenario: CanonicalScenario::FileEdit,
-        agent: Agent::Acp,
-        recording: "acp/claude-0.99.1/file_edit",
-        evidence: Evidence::CallTrace(
-            1,
-            &[
-                "turn.started",
-                "message/user: started [], delta, completed [text]",
-                "tool_call/assistant: started [tool_call file_change], completed [tool_call file_change]",
-                "permission.requested",
-                "permission.resolved approved",
-                "tool_result/tool: started [tool_result], completed [tool_result, file_ref]",
-                "message/assistant: started [], delta, completed [text]",
-                "turn.ended completed",
-            ],
-        ),
-        reason: "in the captured recordings, every agent asks before it edits the file",
-    },
-    TraceException {
-        scenario: CanonicalScenario::ModelError,
-        agent: Agent::Acp,
-        recording: "acp/gemini-0.61.0/model_error_400",
-        evidence: Evidence::Trace(&[
-            "turn.started",
-            "message/user: started [], delta, completed [text]",
-            "message/assistant: started [], delta, completed [text]",
-            "tool_call/assistant: started [tool_call file_read], completed [tool_call file_read]",
-            "tool_result/tool: started [tool_result], completed [tool_result, file_ref]",
-            "error",
-            "turn.ended failed",
-        ]),
-        reason: "in the captured recordings, the second model request of the turn fails, after a text and a tool call",
-    },
 ];

@@ -80,11 +80,23 @@ fn completed_items(events: &[UniversalEvent]) -> impl Iterator<Item = &Item> {
     events.iter().filter_map(completed_item)
 }
 
-/// The agent's messages.
+/// The agent's messages. The Agent Client Protocol has no end of a message: then the agent has started it, and its end is
+/// inferred.
 fn agent_messages(events: &[UniversalEvent]) -> impl Iterator<Item = &Item> {
+    let is_whole = |event: &&UniversalEvent| {
+        completed_item(event).is_some_and(|item| {
+            item.kind == ItemKind::Message
+                && item.role == Some(Role::Assistant)
+                && (event.origin.source() == Source::Agent
+                    || (item.status == ItemStatus::Completed && is_started_by_agent(events, item)))
+        })
+    };
+    events.iter().filter(is_whole).filter_map(completed_item)
+}
+
+fn is_started_by_agent(events: &[UniversalEvent], item: &Item) -> bool {
     from_agent(events)
-        .filter_map(completed_item)
-        .filter(|item| item.kind == ItemKind::Message && item.role == Some(Role::Assistant))
+        .any(|event| matches!(&event.data, EventData::ItemStarted(data) if data.item.item_id == item.item_id))
 }
 
 /// The user's messages. Prompts of sub-agents have a parent and are left out.

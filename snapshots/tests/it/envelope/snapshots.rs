@@ -53,13 +53,18 @@ const SCENARIOS: [(Agent, &[&str]); 5] = [
     (Agent::Amp, &["text", "thinking-shown", "shell-command", "file-tools", "mcp", "no-api-key", "image-input"]),
 ];
 
-/// The newest recording of a scenario. Versions are compared as text, which is enough for the versions in use.
+/// The newest recording of a scenario.
 fn newest_recording(agent: Agent, scenario: &str) -> &'static ProjectedRecording {
     let found = projected_recordings()
         .iter()
         .filter(|found| found.recording.agent == agent && found.recording.scenario == scenario);
     found
-        .max_by_key(|projected| projected.recording)
+        .max_by_key(|projected| {
+            let recording = projected.recording;
+            // That of an agent that speaks the Agent Client Protocol begins with its name.
+            let name = recording.version.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+            (name, recording.version_numbers(), recording)
+        })
         .unwrap_or_else(|| panic!("there is no recording of {scenario} with {agent}"))
 }
 

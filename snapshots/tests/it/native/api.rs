@@ -13,6 +13,22 @@ fn source(agent: Agent) -> SchemaFolder {
     SchemaFolder::parse(agent.id(), schemas.files()).unwrap()
 }
 
+/// Maximum number of lines of the native agents' types, without documentation. What is not reachable from the roots is not
+/// generated.
+const MAX_LINES: usize = 30_000;
+
+#[test]
+fn the_generated_types_stay_small() {
+    let lines = |agent: Agent| -> usize {
+        let modules = source(agent).modules.into_iter();
+        let sources = modules.map(|module| generate(&module.file, &module.document, &module.settings).unwrap().source);
+        let is_code = |line: &&str| !line.trim_start().starts_with("///");
+        sources.map(|source| source.lines().filter(is_code).count()).sum()
+    };
+    let total: usize = Agent::ALL.into_iter().filter(|agent| *agent != Agent::Acp).map(lines).sum();
+    assert!(total <= MAX_LINES, "{total} lines");
+}
+
 /// The snapshots show a schema update as a diff of types. Review changes with `cargo insta review`.
 #[test]
 fn the_generated_types_match_their_snapshots() {

@@ -132,10 +132,17 @@ fn union_payload<T: Native + Union>(tag_keys: &'static [&'static str]) -> Payloa
 fn corrupted_lines_of_acp_agents_decode_or_fail_cleanly() {
     let notifications: PayloadType<acp::AgentNotificationEnvelope, _> =
         PayloadType { tag_keys: &["method"], union: |envelope| &envelope.message };
-    notifications.check(Agent::Acp, |value| value.get("method").is_some() && value.get("id").is_none());
+    // Methods of the agents' own are not checked: no type keeps all of them.
+    notifications
+        .check(Agent::Acp, |value| value.get("id").is_none() && is_declared(acp::AgentNotification::TAGS, value));
     let requests: PayloadType<acp::AgentRequestEnvelope, _> =
         PayloadType { tag_keys: &["method"], union: |envelope| &envelope.message };
-    requests.check(Agent::Acp, |value| value.get("method").is_some() && value.get("id").is_some());
+    requests.check(Agent::Acp, |value| value.get("id").is_some() && is_declared(acp::AgentRequest::TAGS, value));
+}
+
+/// Whether the method of a line is one of these.
+fn is_declared(tags: &[(&str, &str)], value: &Value) -> bool {
+    tags.iter().any(|(tag, _)| value["method"] == *tag)
 }
 
 #[test]

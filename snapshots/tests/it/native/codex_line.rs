@@ -54,3 +54,13 @@ fn a_method_of_a_later_release_is_unknown_and_text_is_an_error() {
     assert!(matches!(request.message, ServerRequest::Unknown { .. }));
     assert!(CodexServerLine::decode("warning: text").is_err());
 }
+
+/// As in all generated types.
+#[test]
+fn of_a_key_that_is_there_twice_the_last_counts() {
+    let params = r#"{"threadId":"t","turn":{"id":"1","items":[],"status":"inProgress"}}"#;
+    let text = format!(r#"{{"method":"a","id":1,"method":"turn/started","id":null,"params":{params}}}"#);
+    let line = CodexServerLine::decode(&text).unwrap();
+    let CodexServerLine::Notification(notification) = line.value else { panic!("{line:?}") };
+    assert!(matches!(notification.message, ServerNotification::TurnStarted(_)), "{notification:?}");
+}

@@ -109,6 +109,12 @@ const RECORDED_SCENARIOS: &[RecordedScenario] = &[
     recorded(CanonicalScenario::PermissionAllowed, "acp/opencode-1.18.34/tool_allowed"),
     recorded(CanonicalScenario::PermissionDenied, "acp/claude-0.99.1/tool_rejected"),
     recorded(CanonicalScenario::PermissionDenied, "acp/gemini-0.61.0/tool_rejected"),
+    // The repeated history of a session has no permissions.
+    recorded(CanonicalScenario::FileEdit, "acp/qwen-0.24.4/load_in_new_process_2").turn(1).call(2),
+    recorded(CanonicalScenario::Question, "acp/claude-0.100.0/ask_user_forms"),
+    recorded(CanonicalScenario::PlainText, "acp/qwen-0.24.4/text_two_turns").turn(1),
+    recorded(CanonicalScenario::ModelError, "acp/qwen-0.24.4/model_error_400"),
+    recorded(CanonicalScenario::Interrupt, "acp/qwen-0.24.4/cancel_streaming"),
     recorded(CanonicalScenario::Interrupt, "acp/claude-0.99.1/cancel_streaming"),
     recorded(CanonicalScenario::Interrupt, "acp/codex-2.6.0/cancel_streaming"),
     recorded(CanonicalScenario::Interrupt, "acp/copilot-1.0.102/cancel_streaming"),
@@ -193,10 +199,8 @@ const RECORDING_EXCEPTIONS: &[RecordingException] = &[
 ];
 
 /// Scenarios without a recording yet, each with the feature that a recording would prove.
-const UNRECORDED: &[(CanonicalScenario, Agent, Feature)] = &[
-    (CanonicalScenario::Interrupt, Agent::Amp, Feature::Interrupts),
-    (CanonicalScenario::Question, Agent::Acp, Feature::Questions),
-];
+const UNRECORDED: &[(CanonicalScenario, Agent, Feature)] =
+    &[(CanonicalScenario::Interrupt, Agent::Amp, Feature::Interrupts)];
 
 fn events(name: &str) -> &'static [UniversalEvent] {
     &corpus().find(name).unwrap_or_else(|| panic!("the recording {name} does not exist")).converted.events

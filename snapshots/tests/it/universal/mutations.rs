@@ -34,9 +34,20 @@ struct Original {
 impl Original {
     fn load(recording: &Recording) -> Self {
         let launch = recording.reader().unwrap().header().map(Launch::from).unwrap_or_default();
-        let inputs = recording.inputs().unwrap();
+        let inputs: Vec<Input> = recording.inputs().unwrap().into_iter().map(sort_keys).collect();
         let converted = convert(recording.agent, &launch, &inputs, None);
         Self { agent: recording.agent, version: recording.version.clone(), launch, inputs, converted }
+    }
+}
+
+/// Sorts the keys of a line, as those of a mutated line are: arguments of calls keep their order.
+fn sort_keys(input: Input) -> Input {
+    match &input {
+        Input::Received(line) => match serde_json::from_str::<Value>(line) {
+            Ok(value) => Input::Received(value.to_string()),
+            Err(_) => input,
+        },
+        _ => input,
     }
 }
 

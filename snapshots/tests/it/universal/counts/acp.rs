@@ -32,6 +32,9 @@ pub(super) fn native_content(inputs: &[Input]) -> SessionContent {
 
 impl Collector {
     fn observe_sent(&mut self, line: &Value) {
+        if line["method"] == "session/resume" {
+            self.sessions.insert(text(&line["params"]["sessionId"]));
+        }
         let is_known = self.sessions.contains(&text(&line["params"]["sessionId"]));
         if line["method"] == "session/prompt" && is_known {
             self.end_message();
@@ -49,13 +52,25 @@ impl Collector {
             }
             Some("session/request_permission") => {
                 self.end_message();
-                self.content.permissions += 1;
+                // Some agents ask questions, or whether a plan is approved, with a permission request.
+                let input = &params["toolCall"]["rawInput"];
+                match input["questions"].as_array() {
+                    Some(questions) => self.content.questions += questions.len(),
+                    None if input["plan"].is_string() => self.content.questions += 1,
+                    None => self.content.permissions += 1,
+                }
                 let call = text(&params["toolCall"]["toolCallId"]);
                 self.add_call(&call);
             }
             Some("elicitation/create") => {
-                let fields = params["requestedSchema"]["properties"].as_object().map_or(1, serde_json::Map::len);
-                self.content.questions += fields.max(1);
+                let fields = params["requestedSchema"]["properties"].as_object();
+                // A field for own words belongs to the question before it.
+                let is_own_words = |name: &str| {
+                    let question = name.strip_suffix("_custom");
+                    question.is_some_and(|question| fields.is_some_and(|fields| fields.contains_key(question)))
+                };
+                let questions = fields.map_or(1, |fields| fields.keys().filter(|name| !is_own_words(name)).count());
+                self.content.questions += questions.max(1);
             }
             Some(_) => {}
             None => {
