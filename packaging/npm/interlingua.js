@@ -17,8 +17,12 @@ try {
 }
 
 const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
-// Ctrl-C reaches the program directly, because it has the same terminal. It decides what to do.
-process.on("SIGINT", () => {});
+// Ctrl-C reaches the program directly, because it has the same terminal. It decides what to do. Without a terminal, the signal
+// was sent to this process alone.
+const hasTerminal = [process.stdin, process.stdout, process.stderr].some((stream) => stream.isTTY);
+process.on("SIGINT", () => {
+  if (!hasTerminal) child.kill("SIGINT");
+});
 const forwarded = ["SIGTERM", "SIGHUP"];
 for (const signal of forwarded) {
   process.on(signal, () => child.kill(signal));

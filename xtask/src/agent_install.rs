@@ -29,6 +29,11 @@ pub(crate) struct VersionArgs {
 }
 
 impl VersionArgs {
+    /// Whether the newest version was asked for.
+    pub(crate) fn is_latest(&self) -> bool {
+        self.latest
+    }
+
     /// The requested version. `task` is the name of the task, for the error message.
     pub(crate) fn request(&self, task: &str, agents: &[Agent]) -> Result<VersionRequest<'_>> {
         match &self.version {

@@ -21,6 +21,7 @@ Examples:
   cargo xtask bench-server --large-messages                          only large messages
   cargo xtask bench-server --many-sessions                           1,000 sessions on one connection, 100 readers
   cargo xtask bench-server --search 1000                             search over 1 GB of sessions
+  cargo xtask bench-server --store postgres --servers 3              servers that share a store, beside one with SQLite
   cargo xtask bench-server --quick                                   a quick test run
   cargo xtask bench-server --base http://127.0.0.1:2468 --pid 1234   a running server
 
@@ -36,7 +37,7 @@ pub(crate) struct Args {
     /// Measure only the overhead over `interlingua convert`
     #[arg(long, conflicts_with = "base")]
     overhead: bool,
-    /// Only send 8 messages of 31 MiB at once, and measure health requests and memory
+    /// Only send 8 messages of 31 MiB at once, and measure health requests and memory. Fails beyond 50 ms or 400 MiB
     #[arg(long, conflicts_with_all = ["base", "overhead"])]
     large_messages: bool,
     /// Measure only the stream of many sessions, beside that of one session
@@ -45,6 +46,12 @@ pub(crate) struct Args {
     /// Measure only searching a store of this many megabytes, which is written to a temporary folder first
     #[arg(long, value_name = "MB", conflicts_with_all = ["base", "overhead", "many_sessions"])]
     search: Option<u64>,
+    /// Measure only servers that share this store, `postgres`, beside one server with `SQLite`
+    #[arg(long, value_name = "STORE", conflicts_with_all = ["base", "overhead", "many_sessions", "search"])]
+    store: Option<String>,
+    /// Number of these servers [default: 3]
+    #[arg(long, value_name = "N", requires = "store")]
+    servers: Option<usize>,
     /// Run a tenth of the work, with unoptimised programs
     #[arg(long)]
     quick: bool,
@@ -74,6 +81,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let megabytes = args.search.map(|megabytes| megabytes.to_string());
     if let Some(megabytes) = &megabytes {
         arguments.extend(["--search", megabytes]);
+    }
+    if let Some(store) = &args.store {
+        arguments.extend(["--store", store]);
+    }
+    let servers = args.servers.map(|servers| servers.to_string());
+    if let Some(servers) = &servers {
+        arguments.extend(["--servers", servers]);
     }
     if args.quick {
         arguments.push("--quick");

@@ -3,6 +3,7 @@
 //! A program that links the generated types is built only when its task needs it. The tasks that do not need the types,
 //! and that repair them, build even while the types do not.
 
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, Result};
@@ -75,6 +76,14 @@ pub(crate) fn compiler_version() -> Result<String> {
     let version = String::from_utf8_lossy(&output.stdout);
     // Without commit and date.
     Ok(version.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
+}
+
+/// The folder in which cargo puts what it builds.
+pub(crate) fn target_folder(repository: &Repository) -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty()) {
+        Some(folder) => repository.root().join(folder),
+        None => repository.root().join("target"),
+    }
 }
 
 /// Runs cargo in the root of the repository. Returns its exit code, or `None` if a signal killed it.

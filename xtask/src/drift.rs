@@ -2,10 +2,12 @@
 
 mod compare;
 mod model;
+mod places;
 mod reader;
 mod report;
+mod rust_types;
 mod scope;
-mod source_search;
+mod source_index;
 mod tags;
 
 use std::path::{Path, PathBuf};
@@ -13,23 +15,27 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args as ClapArgs;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use self::compare::{Change, ChangeClass, compare};
 use self::model::Model;
+use self::places::Places;
 use self::report::Report;
 use self::scope::Scope;
-use self::source_search::SourceSearch;
 use crate::console;
 use crate::repository::Repository;
 use interlingua_agents::Agent;
+
+/// Name of an agent's main schema.
+const MAIN_SCHEMA: &str = "schema.json";
 
 /// Report the changes between two schemas: breaking, additive or cosmetic
 ///
 /// OLD and NEW are schema files, folders of one agent (agent-schemas/codex), or folders of all agents (agent-schemas).
 /// Each change of a type, field, tag or enum value is classified by its effect on this repository. The report names the
 /// affected converter arms and, for types that are sent, the affected lines of the agent's protocol and driver. At the
-/// end it lists the union members without a converter arm. Changes of types that are not reachable from the roots in
+/// end it lists the matches of the converter that have no arm for some tags. Changes of types that are not reachable from the roots in
 /// `agent-schemas/<agent>/source.toml` are only counted.
 #[derive(ClapArgs)]
 #[command(after_long_help = "\
@@ -65,27 +71,32 @@ pub(crate) struct Args {
 pub(crate) struct Schemas {
     agent: String,
     model: Model,
+    /// The texts of the files, by name.
+    texts: Vec<(String, String)>,
 }
 
 impl Schemas {
     /// Creates an empty set of schemas.
     pub(crate) fn new(agent: &str) -> Self {
-        Self { agent: agent.to_owned(), model: Model::default() }
+        Self { agent: agent.to_owned(), model: Model::default(), texts: Vec::new() }
     }
 
-    /// Adds a schema file. The names of the types in `exec.schema.json` start with `exec::`.
-    pub(crate) fn add(&mut self, file: &str, document: &Value) {
-        self.model.add(&scope::type_prefix(file), document);
+    /// Adds a schema file. The names of the types in `exec.schema.json` start with `exec::`. A text that is not JSON, because
+    /// it was edited by hand, is a schema without types.
+    pub(crate) fn add(&mut self, file: &str, text: &str) {
+        let document = serde_json::from_str(text).unwrap_or(Value::Null);
+        self.model.add(&scope::type_prefix(file), &document);
+        self.texts.push((file.to_owned(), text.to_owned()));
     }
 
     fn read(path: &Path, agent: &str) -> Result<Self> {
         let mut schemas = Self::new(agent);
         for file in schema_files(path)? {
             let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-            let document = serde_json::from_str(&text).with_context(|| format!("{} is not JSON", file.display()))?;
+            serde_json::from_str::<IgnoredAny>(&text).with_context(|| format!("{} is not JSON", file.display()))?;
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             // A single file is compared with a single file, so its types need no prefix.
-            schemas.add(if path.is_file() { "" } else { &name }, &document);
+            schemas.add(if path.is_file() { MAIN_SCHEMA } else { &name }, &text);
         }
         if schemas.model.types.is_empty() {
             bail!("{} defines no types (searched in definitions, $defs and components.schemas)", path.display());
@@ -110,7 +121,7 @@ fn schema_files(path: &Path) -> Result<Vec<PathBuf>> {
 
 fn is_schema_file(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    file.is_file() && (name == "schema.json" || name.ends_with(".schema.json"))
+    file.is_file() && (name == MAIN_SCHEMA || name.ends_with(".schema.json"))
 }
 
 /// Runs the command.
@@ -204,21 +215,9 @@ fn compare_schemas(
     let (used, unused): (Vec<_>, Vec<_>) = compare(&old.model, &new.model, &sent)
         .into_iter()
         .partition(|change| all || is_used(&change.type_name, change.tag.as_deref()));
-    let converters =
-        repository.map(|repository| SourceSearch::read(repository, &[repository.converter_sources()], &new.agent));
-    let drivers = repository.map(|repository| SourceSearch::read(repository, &repository.driver_sources(), &new.agent));
+    let places = repository.map(|repository| Places::read(repository, old, new));
     let worst = worst(&used);
-    let report = Report {
-        old,
-        new,
-        used,
-        unused,
-        sent: &sent,
-        is_used: &is_used,
-        scope: scope.as_ref(),
-        converters: converters.as_ref(),
-        drivers: drivers.as_ref(),
-    };
+    let report = Report { old, new, used, unused, sent: &sent, places: places.as_ref() };
     (report.to_string(), worst)
 }
 

@@ -164,6 +164,7 @@ fn native_seeds(recording: &Recording) -> Vec<Vec<u8>> {
         "amp" => &[1],
         "opencode" => &[2],
         "codex" => &[3, 4, 5],
+        "acp" => &[6, 7, 8],
         _ => &[],
     };
     let seed = |payload: &String| types.iter().map(|number| with_prefix(*number, payload)).collect::<Vec<_>>();
@@ -236,6 +237,10 @@ mod tests {
             assert!(seeds > 0 || name == "codegen", "{name} has no seeds");
         }
         assert!(schema_seeds(&repository).unwrap().len() > 100);
+        for agent in Agent::ALL {
+            let mut seeds = recordings.iter().filter(|recording| recording.agent == agent).flat_map(native_seeds);
+            assert!(seeds.next().is_some(), "native_decode has no seeds of {agent}");
+        }
     }
 
     #[test]

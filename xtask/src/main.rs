@@ -49,6 +49,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use crate::npm::NpmError;
+
+/// Exit code of a task that could not be carried out, because npm is missing or cannot reach its registry.
+const EXIT_NOT_DONE: u8 = 2;
+
 /// Tasks for maintainers of this repository
 #[derive(Parser)]
 #[command(name = "xtask", bin_name = "cargo xtask")]
@@ -86,6 +91,11 @@ fn main() -> ExitCode {
     };
     outcome.unwrap_or_else(|error| {
         console::log(format_args!("error: {error:#}"));
-        ExitCode::FAILURE
+        let is_npm_missing = |cause: &NpmError| matches!(cause, NpmError::Missing | NpmError::Unreachable(_));
+        if error.chain().filter_map(|cause| cause.downcast_ref()).any(is_npm_missing) {
+            ExitCode::from(EXIT_NOT_DONE)
+        } else {
+            ExitCode::FAILURE
+        }
     })
 }

@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use interlingua_agents::{NPM_MISSING, NpmFailure};
 use serde_json::Value;
 
 use crate::progress::Progress;
@@ -33,34 +34,15 @@ pub(crate) enum NpmError {
 impl fmt::Display for NpmError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => write!(f, "npm is not on the PATH: install Node.js 20 or newer, which includes it"),
-            Self::Unreachable(code) => {
-                write!(f, "npm cannot reach its registry ({code}): check the network and npm's proxy settings")
-            }
-            Self::NotFound(spec) => write!(f, "the npm registry has no {spec}"),
+            Self::Missing => f.write_str(NPM_MISSING),
+            Self::Unreachable(code) => NpmFailure::Unreachable(code.clone()).fmt(f),
+            Self::NotFound(spec) => NpmFailure::NotFound(Some(spec.clone())).fmt(f),
             Self::Other { command, message } => write!(f, "`npm {command}` failed: {message}"),
         }
     }
 }
 
 impl std::error::Error for NpmError {}
-
-/// npm's error codes for a registry that does not answer.
-const UNREACHABLE_CODES: [&str; 10] = [
-    "ENOTFOUND",
-    "EAI_AGAIN",
-    "ECONNREFUSED",
-    "ECONNRESET",
-    "ETIMEDOUT",
-    "ENETUNREACH",
-    "EHOSTUNREACH",
-    "ENETDOWN",
-    "ERR_SOCKET_TIMEOUT",
-    "ENOTCACHED",
-];
-
-/// npm's error codes for a package or version that does not exist.
-const NOT_FOUND_CODES: [&str; 3] = ["E404", "ETARGET", "ENOVERSIONS"];
 
 /// Arguments of every call: few and short retries, because with npm's defaults an offline machine waits for a minute;
 /// and no output except errors.
@@ -170,32 +152,11 @@ fn unwrap_single(value: Value) -> Value {
 
 /// Parses the error output of npm.
 fn parse_error(stderr: &str, subcommand: &str, subject: &str) -> NpmError {
-    let lines = || {
-        stderr
-            .lines()
-            .filter_map(|line| line.strip_prefix("npm error ").or_else(|| line.strip_prefix("npm ERR! ")))
-            .map(str::trim)
-    };
-    let code = lines().find_map(|line| line.strip_prefix("code ")).unwrap_or_default();
-    if UNREACHABLE_CODES.contains(&code) {
-        return NpmError::Unreachable(code.to_owned());
+    match NpmFailure::parse(stderr) {
+        NpmFailure::Unreachable(code) => NpmError::Unreachable(code),
+        NpmFailure::NotFound(spec) => NpmError::NotFound(spec.unwrap_or_else(|| subject.to_owned())),
+        failure => NpmError::Other { command: subcommand.to_owned(), message: failure.to_string() },
     }
-    if NOT_FOUND_CODES.contains(&code) {
-        let spec = lines().find_map(|line| line.strip_prefix("notarget No matching version found for "));
-        return NpmError::NotFound(spec.map_or(subject, |spec| spec.trim_end_matches('.')).to_owned());
-    }
-    // npm prints details of the system call first. The first line after them is the message.
-    let detail_prefixes = ["code ", "errno ", "syscall ", "path ", "A complete log"];
-    let reason =
-        lines().find(|line| !line.is_empty() && !detail_prefixes.iter().any(|prefix| line.starts_with(prefix)));
-    let last_line = stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
-    let message = match (code, reason) {
-        ("", None) => last_line.unwrap_or("no error message").to_owned(),
-        ("", Some(line)) => line.to_owned(),
-        (code, None) => code.to_owned(),
-        (code, Some(line)) => format!("{code}, {line}"),
-    };
-    NpmError::Other { command: subcommand.to_owned(), message }
 }
 
 /// Size of all files in `folder`. npm creates and deletes files meanwhile, so files that cannot be read count as empty.
@@ -218,14 +179,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unreachable_registry_is_detected() {
-        let stderr = "npm error code EAI_AGAIN\nnpm error syscall getaddrinfo\nnpm error errno EAI_AGAIN\n";
-        assert_eq!(parse_error(stderr, "install", "a@1"), NpmError::Unreachable("EAI_AGAIN".to_owned()));
-        let old = "npm ERR! code ECONNREFUSED\n";
-        assert_eq!(parse_error(old, "install", "a@1"), NpmError::Unreachable("ECONNREFUSED".to_owned()));
-    }
-
-    #[test]
     fn a_list_of_one_element_stands_for_the_element() {
         assert_eq!(unwrap_single(serde_json::json!(["1.2.3"])), "1.2.3");
         assert_eq!(unwrap_single(serde_json::json!("1.2.3")), "1.2.3");
@@ -246,7 +199,7 @@ mod tests {
         let error = parse_error(stderr, "install", "a@1");
         assert_eq!(error.to_string(), "`npm install` failed: EACCES, permission denied");
         let silent = parse_error("", "install", "a@1");
-        assert_eq!(silent.to_string(), "`npm install` failed: no error message");
+        assert_eq!(silent.to_string(), "`npm install` failed: it printed no reason");
         let other = parse_error("env: 'node': No such file or directory\n", "install", "a@1");
         assert_eq!(other.to_string(), "`npm install` failed: env: 'node': No such file or directory");
     }

@@ -6,14 +6,18 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 use clap::Args as ClapArgs;
 
+use interlingua_agents::Agent;
+
 use crate::atomic_write::write_files;
+use crate::pins::version_numbers;
 use crate::repository::Repository;
 use crate::{cargo, console};
 
 /// The picture, relative to the root of the repository.
 const FILE: &str = "docs/terminal.svg";
-/// Recordings of one scenario on two agents: the streams are the same.
-const RECORDINGS: [&str; 2] = ["claude/2.1.325/edits-a-file.jsonl", "codex/0.166.0/edits-a-file.jsonl"];
+/// The agents whose newest recordings of one scenario are shown: the streams are the same.
+const AGENTS: [Agent; 2] = [Agent::Claude, Agent::Codex];
+const SCENARIO: &str = "edits-a-file.jsonl";
 const FOLDER: &str = "snapshots/transcripts/recorded";
 
 const FONT_SIZE: usize = 14;
@@ -33,7 +37,9 @@ pub(crate) struct Args {}
 /// Runs the command.
 pub(crate) fn run(_: &Args) -> Result<ExitCode> {
     let mut lines = Vec::new();
-    for recording in RECORDINGS {
+    let repository = Repository::find()?;
+    for agent in AGENTS {
+        let recording = newest_recording(&repository, agent)?;
         if !lines.is_empty() {
             lines.push(String::new());
         }
@@ -46,10 +52,21 @@ pub(crate) fn run(_: &Args) -> Result<ExitCode> {
         // The last line sums up a session of one turn once more.
         lines.extend(output.lines().filter(|line| !line.contains("1 turn:")).map(str::to_owned));
     }
-    let path = Repository::find()?.root().join(FILE);
+    let path = repository.root().join(FILE);
     write_files([(path.as_path(), draw(&lines).as_str())])?;
     console::print(format_args!("wrote {FILE}"));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The newest recording of the scenario, relative to [`FOLDER`].
+fn newest_recording(repository: &Repository, agent: Agent) -> Result<String> {
+    let folder = repository.root().join(FOLDER).join(agent.id());
+    let entries = std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let versions = entries.flatten().filter(|entry| entry.path().join(SCENARIO).is_file());
+    let versions = versions.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let newest = versions.max_by_key(|version| version_numbers(version));
+    let newest = newest.with_context(|| format!("no version of {agent} has a recording {SCENARIO}"))?;
+    Ok(format!("{agent}/{newest}/{SCENARIO}"))
 }
 
 /// Draws lines of terminal output, with their colours, as an SVG document.

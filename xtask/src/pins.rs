@@ -45,10 +45,14 @@ pub(crate) fn resolve_versions(
             (PinPolicy::Manual, _) | (_, VersionRequest::Pinned) => pinned_version(package, pinned)?,
             (PinPolicy::NotNewerThanAgent, _) => find_newest_not_after(npm, package.name, &agent)?,
             (PinPolicy::Latest, VersionRequest::Latest) => find_newest(npm, package.name, ranges.get(package.name))?,
-            (PinPolicy::Latest, VersionRequest::Exact(_)) => match pinned.get(package.name) {
-                Some(version) => exact_version(version)?,
-                None => find_newest(npm, package.name, ranges.get(package.name))?,
-            },
+            // The versions of all platforms and of the package itself are the same.
+            (PinPolicy::LatestWith(platform), VersionRequest::Latest) => find_newest(npm, platform, None)?,
+            (PinPolicy::Latest | PinPolicy::LatestWith(_), VersionRequest::Exact(_)) => {
+                match pinned.get(package.name) {
+                    Some(version) => exact_version(version)?,
+                    None => find_newest(npm, package.name, ranges.get(package.name))?,
+                }
+            }
         };
         versions.insert(package.name, version);
     }
@@ -138,6 +142,11 @@ fn newest_not_after<'a>(published: &[&'a str], agent: &str) -> Option<&'a str> {
         .filter(|(parsed, _)| before(*parsed))
         .max()
         .map(|(_, version)| version)
+}
+
+/// The three numbers of a version. What follows them, such as a commit, has no order.
+pub(crate) fn version_numbers(version: &str) -> Option<[u64; 3]> {
+    parse_release(version.split(['-', '+']).next()?)
 }
 
 /// The three numbers of a release. `None` for a pre-release or any other text.

@@ -32,6 +32,8 @@ pub(crate) enum PinPolicy {
     NotNewerThanAgent,
     /// Only with `--latest`: to the newest version that the agent's package accepts.
     Latest,
+    /// Only with `--latest`: to the newest version of which this platform package is published.
+    LatestWith(&'static str),
     /// Only by editing `source.toml`, so that a new tool and a new agent never come in one diff.
     Manual,
 }
@@ -52,6 +54,8 @@ pub(crate) enum InstallGroup {
 pub(crate) struct Recipe {
     /// The packages. The first is the agent's own.
     pub(crate) packages: &'static [Package],
+    /// Packages of which a new version is a reason for an update. `.github/drift/newest-version` looks them up.
+    pub(crate) watched: &'static [&'static str],
     /// Names of the schema files, beside `source.toml`.
     pub(crate) files: &'static [&'static str],
     /// The licence of the schema.
@@ -60,8 +64,6 @@ pub(crate) struct Recipe {
     pub(crate) keeps_prose: bool,
     /// The steps of the extraction, for readers of `source.toml`.
     pub(crate) steps: &'static [&'static str],
-    /// Unions of which the messages of the agent are made. Drift reports their members without a converter arm.
-    pub(crate) received_types: &'static [&'static str],
 }
 
 const SCHEMA_GENERATOR: Package = Package {
@@ -91,6 +93,7 @@ static CLAUDE: Recipe = Recipe {
         SCHEMA_GENERATOR,
         TYPESCRIPT,
     ],
+    watched: &["@anthropic-ai/claude-agent-sdk"],
     files: &["schema.json"],
     licence: "proprietary, (c) Anthropic PBC; names and types only",
     keeps_prose: false,
@@ -101,7 +104,6 @@ static CLAUDE: Recipe = Recipe {
         "ts-json-schema-generator for StdoutMessage, StdinMessage, PermissionResult, HookJSONOutput and every SDKControl…Response",
         "inline generic instances (Record<…>), remove all prose",
     ],
-    received_types: &["StdoutMessage", "SDKMessage"],
 };
 
 static CODEX: Recipe = Recipe {
@@ -122,6 +124,7 @@ static CODEX: Recipe = Recipe {
         SCHEMA_GENERATOR,
         TYPESCRIPT,
     ],
+    watched: &["@openai/codex"],
     files: &["schema.json", "exec.schema.json"],
     licence: "Apache-2.0",
     keeps_prose: true,
@@ -129,7 +132,6 @@ static CODEX: Recipe = Recipe {
         "schema.json: codex app-server generate-json-schema --experimental; the flat v2 bundle, completed from the other files",
         "exec.schema.json: ts-json-schema-generator for ThreadEvent of the codex-sdk's index.d.ts, ContentBlock taken from the MCP SDK's spec.types",
     ],
-    received_types: &["ServerNotification", "ServerRequest", "ThreadItem", "exec::ThreadEvent", "exec::ThreadItem"],
 };
 
 static OPENCODE: Recipe = Recipe {
@@ -139,11 +141,11 @@ static OPENCODE: Recipe = Recipe {
         pin_policy: PinPolicy::FollowsAgent,
         group: InstallGroup::Native,
     }],
+    watched: &["opencode-ai"],
     files: &["schema.json"],
     licence: "MIT",
     keeps_prose: true,
     steps: &["opencode generate, without x-codeSamples"],
-    received_types: &["Event", "Part"],
 };
 
 static AMP: Recipe = Recipe {
@@ -154,10 +156,16 @@ static AMP: Recipe = Recipe {
             "the agent itself; its wire is newer than the declarations",
             PinPolicy::Latest,
         ),
+        types_package(
+            "@ampcode/cli",
+            "the agent itself under its other name",
+            PinPolicy::LatestWith("@ampcode/cli-linux-x64"),
+        ),
         types_package("zod", "the declared input is inferred from its types", PinPolicy::Latest),
         SCHEMA_GENERATOR,
         TYPESCRIPT,
     ],
+    watched: &["@sourcegraph/amp-sdk", "@sourcegraph/amp", "@ampcode/cli"],
     files: &["schema.json"],
     licence: "proprietary, (c) Sourcegraph Inc.; names and types only",
     keeps_prose: false,
@@ -165,7 +173,6 @@ static AMP: Recipe = Recipe {
         "ts-json-schema-generator for StreamMessage and UserInputMessage of dist/types.d.ts",
         "inline generic instances (Record<…>, z.infer<…>), remove all prose",
     ],
-    received_types: &["StreamMessage"],
 };
 
 static ACP: Recipe = Recipe {
@@ -174,6 +181,7 @@ static ACP: Recipe = Recipe {
         "publishes the schema of protocol version 1",
         PinPolicy::FollowsAgent,
     )],
+    watched: &["@agentclientprotocol/sdk"],
     files: &["schema.json"],
     licence: "Apache-2.0",
     keeps_prose: true,
@@ -182,7 +190,6 @@ static ACP: Recipe = Recipe {
         "make requests and notifications unions by `method`, from `x-side` and `x-method` of their parameters",
         "remove the alternatives titled `other` for objects: generated unions accept unknown tags anyway",
     ],
-    received_types: &["AgentNotification", "AgentRequest", "SessionUpdate", "ToolCallContent", "ContentBlock"],
 };
 
 /// The recipe of an agent.
@@ -213,6 +220,9 @@ mod tests {
             let packages = recipe(agent).packages;
             assert_eq!(packages[0].pin_policy, PinPolicy::FollowsAgent, "{agent:?}");
             assert_eq!(packages.iter().filter(|p| p.pin_policy == PinPolicy::FollowsAgent).count(), 1, "{agent:?}");
+            let watched = recipe(agent).watched;
+            assert!(watched.contains(&packages[0].name), "{agent:?}");
+            assert!(watched.iter().all(|name| packages.iter().any(|package| package.name == *name)), "{agent:?}");
         }
     }
 }

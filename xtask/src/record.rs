@@ -34,7 +34,7 @@ Then review the universal streams with `cargo insta test --review -p interlingua
 The pins are in agent-schemas/<agent>/source.toml. The model of Amp runs on Amp's server, so Amp
 cannot be recorded; its recordings in snapshots/transcripts/captured/amp stay as they are.
 Exit codes: 0 if all scenarios were played; 1 if one could not be played or converts to another
-universal stream than its existing recording, or if nothing could be recorded.")]
+universal stream than its existing recording; 2 if npm is missing or cannot reach its registry.")]
 pub(crate) struct Args {
     /// The agents to record; default: all
     #[arg(value_parser = crate::recipes::agent_parser(), value_name = "AGENT")]
@@ -57,9 +57,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut agents = agent_install::selected_agents(&args.agents);
     let request = args.version.request("record", &agents)?;
     for agent in agents.extract_if(.., |agent| !agent.descriptor().has_custom_model) {
+        let reason = match agent {
+            Agent::Acp => "it is a protocol of several agents, which are recorded by hand",
+            _ => "its model runs on its own server and cannot be scripted",
+        };
         console::log(format_args!(
-            "{agent}: skipped, because its model runs on its own server and cannot be scripted; \
-             snapshots/transcripts/captured/{agent} is unchanged"
+            "{agent}: skipped, because {reason}; snapshots/transcripts/captured/{agent} is unchanged"
         ));
     }
     if agents.is_empty() {

@@ -24,6 +24,8 @@ use crate::{atomic_write, console, schema_json, text_diff};
 
 /// What `--check` prints if an update would change something.
 pub(crate) const STALE: &str = "agent-schemas/ differs from the pulled schemas";
+/// What is printed before the path of a file that was written.
+pub(crate) const WROTE: &str = "wrote agent-schemas/";
 /// Number of diff lines that `--check` prints per file.
 const MAX_DIFF_LINES: usize = 60;
 /// Number of notes that are printed per extraction.
@@ -258,10 +260,9 @@ impl Puller<'_> {
         let mut new = Schemas::new(agent.id());
         for (name, file) in recipe(agent).files.iter().zip(files) {
             if let Some(text) = &file.old {
-                // A committed schema that is not JSON was edited by hand. It is compared as a schema without types.
-                old.add(name, &serde_json::from_str(text).unwrap_or(Value::Null));
+                old.add(name, text);
             }
-            new.add(name, &serde_json::from_str(&file.new).unwrap_or(Value::Null));
+            new.add(name, &file.new);
         }
         console::print(drift::report(&old, &new, &self.repository));
     }

@@ -6,6 +6,7 @@
 mod archive;
 mod npm;
 mod sbom;
+mod sdk;
 mod version;
 
 use std::path::PathBuf;
@@ -27,13 +28,14 @@ const CHECKSUMS: &str = "SHA256SUMS";
 ///
 /// `cargo xtask release minor` sets the version of all packages, closes the section `Unreleased` of CHANGELOG.md, and
 /// makes a commit and a tag. Pushing the tag starts the workflow that builds and publishes the release. With --dry-run,
-/// it changes nothing in the repository, but writes the changed files, the checksums and the SBOM to
-/// target/release-files/plan/, and prints what it would do.
+/// it changes nothing in the repository, but writes the changed files to target/release-files/plan/, the notes, the
+/// checksums and the SBOM to target/release-files/, and prints what it would do. It refuses uncommitted changes, a tag that
+/// exists and a version that is not newer.
 #[derive(ClapArgs)]
 #[command(
     after_long_help = "\
 Examples:
-  cargo xtask release minor --dry-run
+  cargo xtask release --dry-run                                  the next minor release
   cargo xtask release minor && git push --follow-tags
   cargo xtask release build --target x86_64-unknown-linux-musl   one archive with the program
   cargo xtask release npm                                        npm packages with the debug build of this machine
@@ -47,7 +49,7 @@ pub(crate) struct Args {
     #[command(subcommand)]
     task: Option<Task>,
     /// Which part of the version grows, or the new version
-    #[arg(value_name = "major|minor|patch|VERSION", required = true)]
+    #[arg(value_name = "major|minor|patch|VERSION", required_unless_present = "dry_run")]
     bump: Option<Bump>,
     /// Change nothing in the repository; write the result to target/release-files/plan/
     #[arg(long)]
@@ -58,7 +60,7 @@ pub(crate) struct Args {
 enum Task {
     /// Build the program for a target and pack it
     Build(archive::Args),
-    /// Make the npm packages: one with the launcher, and one per platform with the program
+    /// Make the npm packages: the launcher, the TypeScript SDK, and one per platform with the program
     Npm(npm::Args),
     /// Write notes, SBOM and checksums
     Files,
@@ -72,7 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         (Some(Task::Npm(args)), _) => npm::run(&repository, args)?,
         (Some(Task::Files), _) => write_files(&repository, &version::current(&repository)?)?,
         (None, Some(bump)) => prepare(&repository, bump, args.dry_run)?,
-        (None, None) => bail!("expected major, minor, patch or a version"),
+        (None, None) => prepare(&repository, &Bump::Minor, args.dry_run)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -88,6 +90,10 @@ fn release_folder(repository: &Repository) -> Result<PathBuf> {
 fn prepare(repository: &Repository, bump: &Bump, dry_run: bool) -> Result<()> {
     let old = version::current(repository)?;
     let new = bump.apply(&old)?;
+    match version::check_release(repository, &old, &new) {
+        Err(error) if dry_run => console::print(format_args!("the release would be refused: {error:#}\n")),
+        checked => checked?,
+    }
     let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     let files = version::changed_files(repository, &old, &new, &date)?;
     let tag = format!("v{new}");
@@ -103,9 +109,10 @@ fn prepare(repository: &Repository, bump: &Bump, dry_run: bool) -> Result<()> {
         console::print(format_args!("would commit `release: {new}` and create the tag {tag}\n"));
         return Ok(());
     }
-    // Cargo.lock has the versions of the workspace's own packages.
-    execute(repository, "cargo", &["update", "--workspace", "--offline", "--quiet"])?;
-    execute(repository, "git", &["commit", "--quiet", "--all", "--message", &format!("release: {new}")])?;
+    let message = format!("release: {new}");
+    let commit = ["commit", "--quiet", "--message", &message, "--"];
+    let changed: Vec<&str> = files.iter().map(|(path, _)| *path).collect();
+    execute(repository, "git", &[&commit[..], &changed].concat())?;
     execute(repository, "git", &["tag", "--annotate", &tag, "--message", &tag])?;
     console::print(format_args!("created the tag {tag}; publish it with `git push --follow-tags`\n"));
     Ok(())

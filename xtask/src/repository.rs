@@ -43,16 +43,6 @@ impl Repository {
         self.root.join(SCHEMAS_FOLDER).join(agent)
     }
 
-    /// The folder with the source of the converters.
-    pub(crate) fn converter_sources(&self) -> PathBuf {
-        self.root.join("crates/convert/src")
-    }
-
-    /// The folders with the source of the protocols and drivers, which send messages to agents.
-    pub(crate) fn driver_sources(&self) -> [PathBuf; 2] {
-        ["crates/protocol/src", "crates/runtime/src/drivers"].map(|folder| self.root.join(folder))
-    }
-
     /// `path` relative to the root, for messages.
     pub(crate) fn relative(&self, path: &Path) -> String {
         path.strip_prefix(&self.root).unwrap_or(path).display().to_string()

@@ -159,6 +159,13 @@ impl Provenance<'_> {
         push_entry(&mut text, "date", self.date);
         push_entry(&mut text, "licence", recipe.licence);
         push_entry(&mut text, "descriptions", prose);
+        push(
+            &mut text,
+            format_args!(
+                "watch = [{}]\n",
+                recipe.watched.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
+            ),
+        );
         push_list(&mut text, "files", recipe.files);
         push_list(&mut text, "extracted", recipe.steps);
         if let Some((package, version)) = &self.described_agent {

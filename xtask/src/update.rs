@@ -19,15 +19,11 @@ use clap::Args as ClapArgs;
 use interlingua_agents::Agent;
 
 use crate::agent_install::VersionArgs;
-use crate::npm::Npm;
 use crate::pins::{self, VersionRequest};
 use crate::recipes::recipe;
 use crate::repository::Repository;
 use crate::source_toml::SourceFile;
-use crate::{atomic_write, console, refresh};
-
-/// The update could not be carried out, for example without a network. That is not drift.
-const EXIT_NOT_DONE: u8 = 2;
+use crate::{EXIT_NOT_DONE, atomic_write, console, refresh};
 
 /// Move an agent to another version, as far as that needs no judgement
 ///
@@ -44,7 +40,8 @@ Examples:
   cargo xtask update codex --latest --check    only report what the newest version would change
 
 The version of Claude Code and Amp is that of the package with their declarations, such as
-@anthropic-ai/claude-agent-sdk 0.3.326 for Claude Code 2.1.326.
+@anthropic-ai/claude-agent-sdk 0.3.326 for Claude Code 2.1.326. --latest also moves the other packages
+that the schema needs.
 Exit codes: 0 nothing is left to do; 1 something needs a person, or with --check, something would
 change; 2 the update could not be carried out, for example because the registry cannot be reached.")]
 pub(crate) struct Args {
@@ -91,63 +88,93 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 struct Update<'a> {
     args: &'a Args,
     repository: Repository,
-    /// Version of the main package, which is the pin.
-    version: String,
-    pinned: String,
+    /// Arguments of `refresh-schemas` that select the version.
+    version_arguments: Vec<String>,
+    /// Version of the agent before the update.
+    before: String,
 }
 
 /// Output of a step.
 struct StepOutput {
-    succeeded: bool,
+    code: Option<i32>,
     text: String,
 }
 
+impl StepOutput {
+    fn succeeded(&self) -> bool {
+        self.code == Some(0)
+    }
+
+    /// Whether the step could not be carried out, for example without a network.
+    fn is_not_done(&self) -> bool {
+        self.code == Some(i32::from(EXIT_NOT_DONE))
+    }
+}
+
 impl<'a> Update<'a> {
-    /// Finds the version to move to. This also finds out whether the registry can be reached.
+    /// Finds the version to move to.
     fn prepare(args: &'a Args) -> Result<Self> {
         let repository = Repository::find()?;
-        let source = SourceFile::read(&repository.agent_schemas(args.agent.id()).join("source.toml"))?;
-        let main = recipe(args.agent).main_package().name;
-        let pinned = source.pins.get(main).cloned().with_context(|| format!("source.toml does not pin {main}"))?;
-        let version = match args.version.request("update", &[args.agent])? {
-            VersionRequest::Exact(version) => pins::exact_version(version)?,
-            VersionRequest::Latest => pins::find_newest(&Npm::default(), main, None)?,
-            VersionRequest::Pinned => pinned.clone(),
+        let request = args.version.request("update", &[args.agent])?;
+        let version_arguments = match request {
+            VersionRequest::Exact(version) => vec!["--version".to_owned(), pins::exact_version(version)?],
+            VersionRequest::Latest => vec!["--latest".to_owned()],
+            VersionRequest::Pinned => Vec::new(),
         };
-        Ok(Self { args, repository, version, pinned })
+        let before = described_version(&repository, args.agent)?;
+        Ok(Self { args, repository, version_arguments, before })
+    }
+
+    fn refresh(&self, flags: &[&str]) -> Result<StepOutput> {
+        let agent = self.args.agent.id();
+        let version = self.version_arguments.iter().map(String::as_str);
+        self.run_task(
+            &["refresh-schemas", agent].into_iter().chain(version).chain(flags.iter().copied()).collect::<Vec<_>>(),
+        )
     }
 
     /// Reports what the version would change. Writes only the report.
     fn check(&self) -> Result<ExitCode> {
-        let drift = self.run_task(&["refresh-schemas", self.args.agent.id(), "--version", &self.version, "--check"])?;
-        if !drift.succeeded && !drift.text.contains(refresh::STALE) {
+        let drift = self.refresh(&["--check"])?;
+        if !drift.succeeded() && !drift.text.contains(refresh::STALE) {
             return Ok(ExitCode::from(EXIT_NOT_DONE));
         }
-        self.write_report(&drift.text, None)?;
-        Ok(if drift.succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        self.write_report(&self.before, &drift.text, None)?;
+        Ok(if drift.succeeded() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
     fn run(&self) -> Result<ExitCode> {
         let agent = self.args.agent;
-        let drift = self.run_task(&["refresh-schemas", agent.id(), "--version", &self.version])?;
-        if !drift.succeeded {
-            console::log(format_args!(
-                "error: the schema of {agent} {} was not pulled; nothing has changed",
-                self.version
-            ));
+        let drift = self.refresh(&[])?;
+        if !drift.succeeded() {
+            console::log(format_args!("error: the schema of {agent} was not pulled; nothing has changed"));
             return Ok(ExitCode::from(EXIT_NOT_DONE));
+        }
+        if self.args.version.is_latest() && !drift.text.contains(refresh::WROTE) {
+            console::print(format_args!(
+                "{agent} {} is the newest version; `cargo xtask update {agent}` goes on with an update that needed a person\n",
+                self.before
+            ));
+            return Ok(ExitCode::SUCCESS);
         }
         self.update_notice()?;
         let mut findings = build::check(&self.repository)?;
         // Without a build, nothing can be recorded, generated or tested.
         if findings.is_empty() {
-            findings.extend(self.record()?);
+            let recorded = self.run_task(&["record", agent.id()])?;
+            if recorded.is_not_done() {
+                let command = format!("cargo xtask update {agent}");
+                console::log(format_args!("error: {agent} was not recorded; run `{command}` when the network is back"));
+                return Ok(ExitCode::from(EXIT_NOT_DONE));
+            }
+            findings.extend(recording_finding(&recorded));
             findings.extend(self.generate()?);
             findings.extend(snapshots::test_and_accept(&self.repository, agent)?);
         }
         findings.sort();
         findings.dedup();
-        self.write_report(&drift.text, Some(&findings))?;
+        let after = described_version(&self.repository, agent)?;
+        self.write_report(&after, &drift.text, Some(&findings))?;
         Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
@@ -165,16 +192,10 @@ impl<'a> Update<'a> {
         Ok(())
     }
 
-    fn record(&self) -> Result<Option<Finding>> {
-        let recorded = self.run_task(&["record", self.args.agent.id()])?;
-        let what = "a scenario could not be recorded, or its stream differs; see the output above".to_owned();
-        Ok((!recorded.succeeded).then(|| Finding { place: "cargo xtask record".to_owned(), what }))
-    }
-
     fn generate(&self) -> Result<Option<Finding>> {
         let generated = self.run_task(&["generate"])?;
         let what = last_error(&generated.text);
-        Ok((!generated.succeeded).then_some(Finding { place: "cargo xtask generate".to_owned(), what }))
+        Ok((!generated.succeeded()).then_some(Finding { place: "cargo xtask generate".to_owned(), what }))
     }
 
     /// Runs another task of this program. Its output is shown and returned.
@@ -188,15 +209,27 @@ impl<'a> Update<'a> {
         run_step(&format!("cargo xtask {}", arguments.join(" ")), command)
     }
 
-    /// Prints the report, and writes it to the file of `--report`.
-    fn write_report(&self, drift: &str, findings: Option<&[Finding]>) -> Result<()> {
-        let report = render_report(self.args.agent, &self.pinned, &self.version, drift, findings);
+    /// Prints the report, and writes it to the file of `--report`. `after` is the version of the agent now.
+    fn write_report(&self, after: &str, drift: &str, findings: Option<&[Finding]>) -> Result<()> {
+        let report = render_report(self.args.agent, &self.before, after, drift, findings);
         console::print(&report);
         if let Some(path) = &self.args.report {
             std::fs::write(path, &report).with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(())
     }
+}
+
+/// The version of an agent whose wire the schema describes.
+fn described_version(repository: &Repository, agent: Agent) -> Result<String> {
+    let source = SourceFile::read(&repository.agent_schemas(agent.id()).join("source.toml"))?;
+    let described = source.described_agent.map(|(_, version)| version).or(source.version);
+    described.with_context(|| format!("agent-schemas/{}/source.toml has no version", agent.id()))
+}
+
+fn recording_finding(recorded: &StepOutput) -> Option<Finding> {
+    let what = "a scenario could not be recorded, or its stream differs; see the output above".to_owned();
+    (!recorded.succeeded()).then(|| Finding { place: "cargo xtask record".to_owned(), what })
 }
 
 /// Runs the command of a step. Prints its name, its time and its standard output, which is also returned.
@@ -210,7 +243,7 @@ fn run_step(name: &str, mut command: Command) -> Result<StepOutput> {
         .with_context(|| format!("cannot start {name}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     console::log(format_args!("    {} s", started.elapsed().as_secs()));
-    Ok(StepOutput { succeeded: output.status.success(), text })
+    Ok(StepOutput { code: output.status.code(), text })
 }
 
 /// The last line of an output, which says why a step failed.

@@ -1,10 +1,16 @@
 //! The API calls that are measured.
 
+use std::time::Duration;
+
 use anyhow::Result;
-use interlingua_client::{AllEventsQuery, Client, CreateSessionRequest, EventQuery, MessageRequest};
+use interlingua_client::{AllEventsQuery, Client, CreateSessionRequest, EventQuery, MessageRequest, SessionState};
 use reqwest::Method;
+use tokio::time::sleep;
 
 use crate::follower::Follower;
+
+/// Interval between looks at a session that works.
+const IDLE_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A client of one server.
 #[derive(Clone)]
@@ -19,6 +25,22 @@ impl Api {
             builder = builder.token(token);
         }
         Ok(Self { client: builder.build()? })
+    }
+
+    /// The client.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Waits until a session has nothing to do.
+    pub(crate) async fn wait_until_idle(&self, id: &str) -> Result<()> {
+        loop {
+            let session = self.client.session(id).await?;
+            if session.state == SessionState::Idle && session.queued == 0 {
+                return Ok(());
+            }
+            sleep(IDLE_POLL_INTERVAL).await;
+        }
     }
 
     /// Creates a session of the mock agent.

@@ -17,6 +17,10 @@ use crate::process::Server;
 
 const MESSAGES: usize = 8;
 const MESSAGE_BYTES: usize = 31 << 20;
+/// The longest that a health request may take meanwhile.
+const MAX_HEALTH: Duration = Duration::from_millis(50);
+/// The most memory that the server may use, in KiB.
+const MAX_PEAK: u64 = 400 << 10;
 /// How long all turns may take.
 const TURN_TIMEOUT: Duration = Duration::from_secs(300);
 /// Interval between two health requests.
@@ -83,8 +87,8 @@ async fn run_turn(api: Api, id: String) -> Result<()> {
     timeout(TURN_TIMEOUT, follower.wait_for_turns(1)).await.context("a turn with a large message did not end")?
 }
 
-/// Prints the values of all rounds.
-pub(crate) fn print(rounds: &[LargeMessages]) {
+/// Prints the values of all rounds, and whether they are within the bounds. Returns whether all of them are.
+pub(crate) fn print(rounds: &[LargeMessages]) -> bool {
     println!("{MESSAGES} messages of {} MiB at once", MESSAGE_BYTES >> 20);
     println!("| health p50 | health p99 | health max | peak memory | all turns |");
     println!("|---|---|---|---|---|");
@@ -98,4 +102,11 @@ pub(crate) fn print(rounds: &[LargeMessages]) {
             round.total
         );
     }
+    let health = rounds.iter().map(|round| round.health_max).max().unwrap_or_default();
+    let peak = rounds.iter().map(|round| round.peak).max().unwrap_or_default();
+    let (is_fast, is_small) = (health < MAX_HEALTH, peak < MAX_PEAK);
+    let verdict = |passed| if passed { "passed" } else { "FAILED" };
+    println!("{}: health requests take at most {health:.1?}, bound {MAX_HEALTH:?}", verdict(is_fast));
+    println!("{}: memory is at most {} MiB, bound {} MiB", verdict(is_small), peak / 1024, MAX_PEAK / 1024);
+    is_fast && is_small
 }

@@ -5,6 +5,7 @@
 //! table shows the median of the rounds. A second table compares the server with `interlingua convert`.
 
 mod api;
+mod fleet;
 mod follower;
 mod large_messages;
 mod long_recording;
@@ -46,6 +47,7 @@ Examples:
   cargo xtask bench-server --large-messages
   cargo xtask bench-server --many-sessions
   cargo xtask bench-server --search 1000
+  cargo xtask bench-server --store postgres --servers 3
   cargo xtask bench-server --base http://127.0.0.1:2468 --pid $(pgrep -x interlingua)"
 )]
 struct Args {
@@ -70,7 +72,7 @@ struct Args {
     /// Only compare with `interlingua convert`
     #[arg(long, conflicts_with = "base")]
     overhead: bool,
-    /// Only measure 8 messages of 31 MiB at once: latency of health requests, and memory
+    /// Only measure 8 messages of 31 MiB at once: latency of health requests, and memory. Fails beyond 50 ms or 400 MiB
     #[arg(long, conflicts_with_all = ["base", "overhead"])]
     large_messages: bool,
     /// Only measure the stream of many sessions, beside that of one session
@@ -79,9 +81,21 @@ struct Args {
     /// Only measure searching a store of this many megabytes, which is written first
     #[arg(long, value_name = "MB", conflicts_with_all = ["base", "overhead", "many_sessions"])]
     search: Option<u64>,
+    /// Only measure servers that share a store in Postgres, beside one server with `SQLite`
+    #[arg(long, value_name = "STORE", conflicts_with_all = ["base", "overhead", "many_sessions", "search"])]
+    store: Option<SharedStore>,
+    /// Number of these servers
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "store")]
+    servers: usize,
     /// Do a tenth of the work: a test that it works, not a measurement
     #[arg(long)]
     quick: bool,
+}
+
+/// A store that servers share.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum SharedStore {
+    Postgres,
 }
 
 fn main() -> ExitCode {
@@ -90,7 +104,8 @@ fn main() -> ExitCode {
         Err(error) => return failed(&error.into()),
     };
     match runtime.block_on(run(Args::parse())) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => failed(&error),
     }
 }
@@ -100,12 +115,13 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-async fn run(args: Args) -> Result<()> {
+/// Runs the measurement. Returns whether it is within its bounds, if it has any.
+async fn run(args: Args) -> Result<bool> {
     if args.rounds == 0 {
         bail!("--rounds 0 would measure nothing");
     }
     raise_file_limit()?;
-    let token = args.token.or_else(|| std::env::var("INTERLINGUA_TOKEN").ok());
+    let token = args.token.clone().or_else(|| std::env::var("INTERLINGUA_TOKEN").ok());
     let load_before = load_average()?;
     if let Some(megabytes) = args.search {
         let program = args.server.map_or_else(|| find_sibling("interlingua"), Ok)?;
@@ -113,7 +129,12 @@ async fn run(args: Args) -> Result<()> {
         let metrics = search::measure(&program, folder.path(), megabytes * 1_000_000).await?;
         report::print_search(&metrics);
         report::print_load(&format!("{load_before} before, {} after", load_average()?), args.quick);
-        return Ok(());
+        return Ok(true);
+    }
+    if let Some(SharedStore::Postgres) = args.store {
+        measure_fleet(&args).await?;
+        report::print_load(&format!("{load_before} before, {} after", load_average()?), args.quick);
+        return Ok(true);
     }
     if args.many_sessions {
         let program = args.server.map_or_else(|| find_sibling("interlingua"), Ok)?;
@@ -127,7 +148,7 @@ async fn run(args: Args) -> Result<()> {
         }
         report::print_fan_out(many_sessions::FanOut::median(&mut rounds), scale, rounds.len());
         report::print_load(&format!("{load_before} before, {} after", load_average()?), args.quick);
-        return Ok(());
+        return Ok(true);
     }
     let scale = if args.quick { round::Scale::quick() } else { round::Scale::full() };
     let (mut rounds, mut comparisons, mut large) = (Vec::new(), Vec::new(), Vec::new());
@@ -158,10 +179,23 @@ async fn run(args: Args) -> Result<()> {
     if !comparisons.is_empty() {
         report::print_overhead(&Overhead::medians(&comparisons), comparisons.len());
     }
-    if !large.is_empty() {
-        large_messages::print(&large);
-    }
+    // Unoptimised programs are not within the bounds.
+    let is_within_bounds = large.is_empty() || large_messages::print(&large) || args.quick;
     report::print_load(&format!("{load_before} before, {} after", load_average()?), args.quick);
+    Ok(is_within_bounds)
+}
+
+/// Measures servers that share a store and one with a store of its own, in turns.
+async fn measure_fleet(args: &Args) -> Result<()> {
+    let program = args.server.clone().map_or_else(|| find_sibling("interlingua"), Ok)?;
+    let scale = if args.quick { fleet::Scale::quick() } else { fleet::Scale::full() };
+    let (mut sqlite, mut postgres) = (Vec::new(), Vec::new());
+    for number in 1..=args.rounds {
+        eprintln!("round {number} of {}", args.rounds);
+        sqlite.push(fleet::measure_sqlite(&program, scale).await?);
+        postgres.push(fleet::measure_postgres(&program, args.servers, scale).await?);
+    }
+    fleet::print(&sqlite, &postgres, args.servers, scale);
     Ok(())
 }
 

@@ -35,16 +35,21 @@ impl Server {
     /// Starts a server that finds its agents in a folder.
     pub(crate) async fn start_with_agents(program: &Path, agents: Option<&Path>) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let server = Self::spawn(program, agents, folder.path()).await?;
+        let server = Self::spawn(program, agents, folder.path(), &[]).await?;
         Ok(Self { _folder: Some(folder), ..server })
     }
 
     /// Starts a server with a data folder that exists.
     pub(crate) async fn start_in(program: &Path, data_dir: &Path) -> Result<Self> {
-        Self::spawn(program, None, data_dir).await
+        Self::spawn(program, None, data_dir, &[]).await
     }
 
-    async fn spawn(program: &Path, agents: Option<&Path>, data_dir: &Path) -> Result<Self> {
+    /// As [`start_in`](Self::start_in), with further arguments.
+    pub(crate) async fn start_in_with(program: &Path, data_dir: &Path, arguments: &[&str]) -> Result<Self> {
+        Self::spawn(program, None, data_dir, arguments).await
+    }
+
+    async fn spawn(program: &Path, agents: Option<&Path>, data_dir: &Path, arguments: &[&str]) -> Result<Self> {
         // The system does not assign the same port twice in a row, so it is still free when the server binds it.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let mut command = Command::new(program);
@@ -57,6 +62,7 @@ impl Server {
         let mut child = command
             .args(["server", "--no-token", "--log", "warn", "--port", &address.port().to_string(), "--data-dir"])
             .arg(data_dir)
+            .args(arguments)
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())
             .kill_on_drop(true)

@@ -142,7 +142,7 @@ async fn write_store(folder: &Path, bytes: u64) -> Result<u64> {
         // A pause, in which the log is copied to the database file.
         sleep(Duration::from_millis(if sessions % 20 == 0 { 100 } else { 0 })).await;
     }
-    tokio::task::spawn_blocking(move || store.close()).await?;
+    store.close().await;
     // Left from the time in which it was written.
     for file in ["search.db", "search.db-wal", "search.db-shm"] {
         // It may not exist.

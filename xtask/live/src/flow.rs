@@ -61,8 +61,8 @@ impl<'a> Flow<'a> {
         flow(name, name, |_| Ok(()))
     }
 
-    /// Why the agent cannot play the flow, if so.
-    pub(crate) fn unsupported_reason(&self, agent: Agent, scenario: &Scenario) -> Option<String> {
+    /// Why this version of the agent cannot play the flow, if so.
+    pub(crate) fn unsupported_reason(&self, agent: Agent, version: &str, scenario: &Scenario) -> Option<String> {
         if agent == Agent::Amp && self.name != CHAT {
             return Some("its model runs on its own server".to_owned());
         }
@@ -74,7 +74,7 @@ impl<'a> Flow<'a> {
         }
         // A scenario with several sessions works although one process cannot play it: the server starts several.
         let is_one_session = scenario.session_names().len() == 1;
-        scenario.unsupported.get(agent.id()).filter(|_| is_one_session).cloned()
+        scenario.unsupported_reason(agent.id(), version).filter(|_| is_one_session).map(str::to_owned)
     }
 
     /// A note for the table if the flow passes.
@@ -218,7 +218,7 @@ mod tests {
     fn unsupported_flows_are_recognised() {
         let is_supported = |name: &str, agent| {
             let flow = FLOWS.iter().find(|flow| flow.name == name).unwrap();
-            flow.unsupported_reason(agent, &scenario(flow.scenario)).is_none()
+            flow.unsupported_reason(agent, "999.0.0", &scenario(flow.scenario)).is_none()
         };
         // One process of Claude Code has one session, but the server starts two processes.
         assert!(is_supported("two sessions at once", Agent::Claude));

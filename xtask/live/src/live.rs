@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::checks;
 use crate::flow::{FLOWS, Flow};
 use crate::leftover_processes;
-use crate::older_versions::{self, Difference};
+use crate::older_versions;
 use crate::scenario_runner::ScenarioRunner;
 use crate::server::ServerLog;
 use crate::settings;
@@ -56,10 +56,8 @@ pub(crate) struct Args {
 enum Verdict {
     /// It passed, with an optional note.
     Passed(Option<String>),
-    /// The agent cannot play it, for this reason.
-    Unsupported(String),
     /// This version of the agent cannot play it, for this reason.
-    Skipped(String),
+    Unsupported(String),
     Failed(Failure),
 }
 
@@ -69,7 +67,6 @@ impl Verdict {
         let (text, note) = match self {
             Self::Passed(note) => ("pass", note.clone()),
             Self::Unsupported(reason) => ("", Some(format!("not possible: {reason}"))),
-            Self::Skipped(reason) => ("skipped", Some(reason.clone())),
             Self::Failed(_) => ("FAILED", None),
         };
         Cell { text: text.to_owned(), note }
@@ -80,7 +77,6 @@ impl Verdict {
         match self {
             Self::Passed(_) => "pass".to_owned(),
             Self::Unsupported(reason) => format!("not possible: {reason}"),
-            Self::Skipped(reason) => format!("skipped: {reason}"),
             Self::Failed(_) => "FAILED".to_owned(),
         }
     }
@@ -179,13 +175,10 @@ fn find_server(given: Option<&Path>) -> Result<PathBuf> {
 
 /// Plays a flow on an agent and checks it.
 async fn judge(args: &Args, server: &Path, agent: &InstalledAgent, flow: &Flow<'_>, scenario: &Scenario) -> Verdict {
-    if let Some(reason) = flow.unsupported_reason(agent.agent, scenario) {
+    if let Some(reason) = flow.unsupported_reason(agent.agent, &agent.version, scenario) {
         return Verdict::Unsupported(reason);
     }
     let older = older_versions::find_difference(agent.agent, &agent.version, flow.scenario);
-    if let Some(older) = older.filter(|older| older.difference == Difference::Skipped) {
-        return Verdict::Skipped(older.reason.to_owned());
-    }
     let scenario = settings::adapt_scenario(agent.agent, scenario.clone());
     let log = ServerLog::default();
     let mut step = "at the start of the server".to_owned();

@@ -1,61 +1,35 @@
-//! Scenarios that older versions of agents cannot play, or play differently.
+//! Scenarios in which the events of older versions of agents come in another order than those of the recordings, so that the
+//! trace is not compared.
 //!
-//! A scenario that is not listed here must work with every version.
+//! Scenarios that an older version cannot play at all say so in `[absent]`.
 
 use interlingua_convert::Agent;
 use semver::Version;
 
-/// How an older version differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Difference {
-    /// It cannot play the scenario, which is skipped.
-    Skipped,
-    /// Its events come in another order than those of the recordings, so the trace is not compared.
-    OtherTrace,
-}
-
 /// A difference of all versions before a version.
 #[derive(Debug)]
-pub(crate) struct OlderVersions {
+pub(crate) struct OtherTrace {
     agent: Agent,
     /// First version without the difference.
     before: Version,
     scenarios: &'static [&'static str],
-    pub(crate) difference: Difference,
     pub(crate) reason: &'static str,
 }
 
 /// All known differences.
-const OLDER_VERSIONS: [OlderVersions; 3] = [
-    OlderVersions {
-        agent: Agent::Claude,
-        before: Version::new(2, 0, 71),
-        scenarios: &["asks-two-questions", "asks-which-colour", "question-is-dismissed"],
-        difference: Difference::Skipped,
-        reason: "before 2.0.71 it offers no question tool when a host drives it",
-    },
-    OlderVersions {
-        agent: Agent::Claude,
-        before: Version::new(2, 1, 77),
-        scenarios: &["interrupted-while-retrying", "overloaded-for-ever", "refused-for-a-wrong-key"],
-        difference: Difference::Skipped,
-        reason: "before 2.1.77 it retries for minutes without reporting it",
-    },
-    OlderVersions {
-        agent: Agent::OpenCode,
-        before: Version::new(1, 2, 0),
-        scenarios: &["asks-which-colour"],
-        difference: Difference::OtherTrace,
-        reason: "its trace is not compared: before 1.2 the question comes before the text that precedes it",
-    },
-];
+const OTHER_TRACES: [OtherTrace; 1] = [OtherTrace {
+    agent: Agent::OpenCode,
+    before: Version::new(1, 2, 0),
+    scenarios: &["asks-which-colour"],
+    reason: "its trace is not compared: before 1.2 the question comes before the text that precedes it",
+}];
 
 /// Finds the difference of a version of an agent in a scenario.
-pub(crate) fn find_difference(agent: Agent, version: &str, scenario: &str) -> Option<&'static OlderVersions> {
+pub(crate) fn find_difference(agent: Agent, version: &str, scenario: &str) -> Option<&'static OtherTrace> {
     let version = Version::parse(version).ok()?;
     let applies =
-        |older: &&OlderVersions| older.agent == agent && version < older.before && older.scenarios.contains(&scenario);
-    const { &OLDER_VERSIONS }.iter().find(applies)
+        |older: &&OtherTrace| older.agent == agent && version < older.before && older.scenarios.contains(&scenario);
+    const { &OTHER_TRACES }.iter().find(applies)
 }
 
 #[cfg(test)]
@@ -66,16 +40,16 @@ mod tests {
 
     #[test]
     fn a_difference_applies_only_to_versions_before_the_named_one() {
-        let find = |version| find_difference(Agent::Claude, version, "asks-which-colour").map(|older| older.difference);
-        assert_eq!([find("2.0.30"), find("2.0.71"), find("2.1.325")], [Some(Difference::Skipped), None, None]);
-        assert!(find_difference(Agent::Claude, "2.0.30", "greeting").is_none());
+        let is_different = |version| find_difference(Agent::OpenCode, version, "asks-which-colour").is_some();
+        assert_eq!(["1.1.34", "1.2.0", "1.18.33"].map(is_different), [true, false, false]);
+        assert!(find_difference(Agent::OpenCode, "1.1.34", "greeting").is_none());
         assert!(find_difference(Agent::Codex, "0.130.0", "asks-which-colour").is_none());
     }
 
     #[test]
     fn every_listed_scenario_exists() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-        for scenario in OLDER_VERSIONS.iter().flat_map(|older| older.scenarios) {
+        for scenario in OTHER_TRACES.iter().flat_map(|older| older.scenarios) {
             assert!(folder.join(format!("{scenario}.toml")).is_file(), "{scenario}");
         }
     }

@@ -67,8 +67,8 @@ pub(crate) async fn run(args: &Args) -> Result<ExitCode> {
         let mut recorder =
             Recorder { args, agent, versions: &versions, comparisons: BTreeMap::new(), unstable: Vec::new() };
         for (number, (scenario, row)) in scenarios.iter().zip(&mut rows).enumerate() {
-            if let Some(reason) = scenario.unsupported.get(agent.agent.id()) {
-                row.1.push(RecordingOutcome::Unsupported(reason.clone()).cell());
+            if let Some(reason) = scenario.unsupported_reason(agent.agent.id(), &agent.version) {
+                row.1.push(RecordingOutcome::Unsupported(reason.to_owned()).cell());
                 continue;
             }
             let start = Instant::now();
@@ -221,21 +221,48 @@ mod tests {
 
     use super::*;
 
+    /// Newer than every version.
+    const NEWEST: &str = "999.0.0";
+
     #[test]
     fn every_agent_has_enough_scenarios_and_a_reason_for_each_unsupported_one() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
         let scenarios = read_scenarios(&folder, &[]).unwrap();
         assert!(scenarios.len() >= 30, "{}", scenarios.len());
         for agent in supported_agents() {
-            let supported = scenarios.iter().filter(|scenario| !scenario.unsupported.contains_key(agent.id())).count();
+            let is_supported = |scenario: &&Scenario| scenario.unsupported_reason(agent.id(), NEWEST).is_none();
+            let supported = scenarios.iter().filter(is_supported).count();
             assert!(supported >= 24, "{agent}: {supported}");
         }
         for scenario in &scenarios {
-            for (agent, reason) in &scenario.unsupported {
-                assert!(agent.parse::<Agent>().is_ok(), "{}: {agent}", scenario.name);
-                assert!(reason.len() > 10, "{}: {reason}", scenario.name);
+            for entry in &scenario.unsupported {
+                assert!(entry.agent.parse::<Agent>().is_ok(), "{}: {}", scenario.name, entry.agent);
+                assert!(entry.reason.len() > 10, "{}: {}", scenario.name, entry.reason);
             }
         }
+    }
+
+    /// A recording of an older version shows how the agent has changed only if its absence has a reason.
+    #[test]
+    fn every_version_has_a_recording_of_every_scenario_or_a_reason_for_its_absence() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let scenarios = read_scenarios(&root.join("scenarios"), &[]).unwrap();
+        let mut versions = 0;
+        for agent in supported_agents() {
+            let folder = root.join("snapshots/transcripts/recorded").join(agent.id());
+            for version in std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()) {
+                versions += 1;
+                let name = version.file_name().unwrap().to_string_lossy().into_owned();
+                for scenario in &scenarios {
+                    let is_recorded = version.join(format!("{}.jsonl", scenario.name)).is_file();
+                    let reason = scenario.unsupported_reason(agent.id(), &name);
+                    let place = format!("{agent} {name} {}", scenario.name);
+                    assert!(is_recorded || reason.is_some(), "{place}: record it, or say why not in [absent]");
+                    assert!(!is_recorded || reason.is_none(), "{place} is recorded, but [absent] says: {reason:?}");
+                }
+            }
+        }
+        assert!(versions >= 5, "{versions}");
     }
 
     #[test]

@@ -94,19 +94,17 @@ impl ChangeCollector<'_> {
     fn compare_fields(&mut self, old: &Shape, new: &Shape, is_sent: bool) {
         let renamed = find_renamed(old, new);
         for (path, field) in &old.fields {
-            match new.fields.get(path) {
-                None if let Some(name) = renamed.get(path.as_str()) => {
-                    self.push(
-                        ChangeClass::Breaking,
-                        path,
-                        format!("field probably renamed to `{name}` ({})", field.printed_type),
-                    );
+            match (new.fields.get(path), renamed.get(path.as_str())) {
+                (Some(new_field), _) => self.compare_field(path, field, new_field, is_sent),
+                (None, Some(name)) => {
+                    let printed_type = &field.printed_type;
+                    let description = format!("field probably renamed to `{name}` ({printed_type})");
+                    self.push(ChangeClass::Breaking, path, description);
                 }
-                None if !is_implied_by_parent(path, old, new) => {
+                (None, None) if !is_implied_by_parent(path, old, new) => {
                     self.push(ChangeClass::Breaking, path, format!("field removed (was {})", field.printed_type));
                 }
-                None => {}
-                Some(new_field) => self.compare_field(path, field, new_field, is_sent),
+                (None, None) => {}
             }
         }
         for (path, field) in new.fields.iter().filter(|(path, _)| !old.fields.contains_key(*path)) {

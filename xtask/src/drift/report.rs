@@ -5,16 +5,10 @@ use std::fmt::{self, Display};
 
 use super::Schemas;
 use super::compare::{Change, ChangeClass};
-use super::model::Model;
-use super::scope::Scope;
-use super::source_search::SourceSearch;
-use crate::recipes::recipe;
-use interlingua_agents::Agent;
+use super::places::Places;
 
 /// Maximum width of a line in a list of names.
 const MAX_WIDTH: usize = 110;
-/// Maximum number of places per change.
-const MAX_PLACES: usize = 3;
 
 /// The data of the report.
 pub(crate) struct Report<'a> {
@@ -26,13 +20,8 @@ pub(crate) struct Report<'a> {
     pub(super) sent: &'a BTreeSet<String>,
     /// Changes of other types. They are only counted.
     pub(super) unused: Vec<Change>,
-    /// Whether a type, or the member of a union with this tag, is generated here.
-    pub(super) is_used: &'a dyn Fn(&str, Option<&str>) -> bool,
-    pub(super) scope: Option<&'a Scope>,
-    /// The source of the agent's converter. `None` outside of a repository.
-    pub(super) converters: Option<&'a SourceSearch>,
-    /// The source of the agent's protocol and driver. `None` outside of a repository.
-    pub(super) drivers: Option<&'a SourceSearch>,
+    /// The places in the source. `None` outside of a repository.
+    pub(super) places: Option<&'a Places>,
 }
 
 impl Display for Report<'_> {
@@ -69,91 +58,38 @@ impl Report<'_> {
         let dot = if change.path.is_empty() || change.path.starts_with(['<', '[', '{']) { "" } else { "." };
         write!(f, "  {}{dot}{}: {}", change.type_name, change.path, change.description)?;
         writeln!(f)?;
-        let places = self.converters.map(|converters| self.converter_places(converters, change)).unwrap_or_default();
-        if !places.is_empty() {
-            writeln!(f, "    check the converter: {}", places.join(", "))?;
+        let Some(places) = self.places else { return Ok(()) };
+        let in_converter = places.in_converter(change);
+        if !in_converter.is_empty() {
+            writeln!(f, "    check the converter: {}", in_converter.join(", "))?;
         }
-        match self.drivers.filter(|_| self.sent.contains(&change.type_name)) {
-            Some(drivers) => self.write_driver_places(f, drivers, change),
-            None => Ok(()),
+        if !self.sent.contains(&change.type_name) {
+            return Ok(());
         }
-    }
-
-    /// Writes where the protocol or driver sends the changed type, and in which request.
-    fn write_driver_places(&self, f: &mut fmt::Formatter<'_>, drivers: &SourceSearch, change: &Change) -> fmt::Result {
-        let names = self.rust_names(&change.type_name);
-        let mut places = match &change.tag {
-            Some(tag) => drivers.find_member(&names, tag),
-            None if change.path.is_empty() => drivers.find_type(&names),
-            None => drivers.find_field(&names, &change.path),
-        };
-        places.truncate(MAX_PLACES);
-        if places.is_empty() {
+        let in_driver = places.in_driver(change);
+        if in_driver.is_empty() {
             return Ok(());
         }
         let members = [self.new, self.old].map(|schemas| schemas.model.members_containing(&change.type_name));
         let method = members.into_iter().flatten().find(|(union, _)| self.sent.contains(*union));
         let request = method.map(|(_, method)| format!(" (request `{method}`)")).unwrap_or_default();
-        writeln!(f, "    check the driver{request}: {}", places.join(", "))
+        writeln!(f, "    check the driver{request}: {}", in_driver.join(", "))
     }
 
-    /// The converter arms that a change affects: the arm of its tag, or the arms of the union members that contain its
-    /// type.
-    fn converter_places(&self, converters: &SourceSearch, change: &Change) -> Vec<String> {
-        if let Some(tag) = &change.tag {
-            return converters.find_member(&self.rust_names(&change.type_name), tag);
-        }
-        let by_type = converters.find_type(&self.rust_names(&change.type_name));
-        if !by_type.is_empty() {
-            return by_type;
-        }
-        let members = [self.new, self.old].map(|schemas| schemas.model.members_containing(&change.type_name));
-        let members = members.into_iter().find(|members| !members.is_empty()).unwrap_or_default();
-        let find_arms = |(union, tag): &(&str, &str)| converters.find_member(&self.rust_names(union), tag);
-        let mut places: Vec<_> = members.iter().flat_map(find_arms).collect();
-        places.sort();
-        places.dedup();
-        places.truncate(MAX_PLACES);
-        places
-    }
-
-    /// The names that a type may have in Rust.
-    fn rust_names(&self, type_name: &str) -> Vec<String> {
-        let mut names = self.scope.map(|scope| scope.rust_names(type_name)).unwrap_or_default();
-        names.push(type_name.rsplit("::").next().unwrap_or(type_name).to_owned());
-        names
-    }
-
-    /// Writes the union members without a converter arm: of the unions of which the agent's messages are made, and of
-    /// every other union that the converter names.
+    /// Writes the matches of the converter that have no arm for some variants.
     fn write_unhandled(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(converters) = self.converters else { return Ok(()) };
+        let Some(places) = self.places else { return Ok(()) };
         let agent = &self.new.agent;
-        if converters.is_empty() {
+        if !places.has_converter() {
             return writeln!(f, "{agent} has no converter yet; add crates/convert/src/{agent}.rs");
         }
-        let roots = Agent::from_id(agent).map_or(&[][..], |agent| recipe(agent).received_types);
-        let model = &self.new.model;
-        for (union, shape) in &model.types {
-            let Some(members) = shape.unions.get("") else {
-                continue;
-            };
-            let rust_names = self.rust_names(union);
-            let is_root = roots.contains(&union.as_str());
-            let is_matched = is_root || !converters.find_type(&rust_names).is_empty();
-            if !is_matched || !(self.is_used)(union, None) {
-                continue;
-            }
-            let members = members
-                .iter()
-                .filter(|(tag, printed_type)| (self.is_used)(union, Some(tag)) && !is_union(model, printed_type));
-            let tags: Vec<_> = members.map(|(tag, _)| tag.as_str()).collect();
-            let has_no_arm = |tag: &&str| converters.find_member(&rust_names, tag).is_empty();
-            let unhandled: Vec<_> = tags.iter().copied().filter(has_no_arm).collect();
-            if !unhandled.is_empty() {
-                writeln!(f, "{union}: {} of {} members have no converter arm:", unhandled.len(), tags.len())?;
-                write_names(f, &unhandled)?;
-            }
+        if let Some(reason) = &places.rejected {
+            return writeln!(f, "the code generator rejects the new schema: {reason}");
+        }
+        for found in places.incomplete_matches() {
+            let (missing, variants) = (found.missing_tags.len(), found.variants);
+            writeln!(f, "{}: {missing} of {variants} tags have no arm in {}:", found.union, found.place)?;
+            write_names(f, &found.missing_tags.iter().map(String::as_str).collect::<Vec<_>>())?;
         }
         Ok(())
     }
@@ -167,11 +103,6 @@ fn render_counts(changes: &[Change]) -> String {
     let [breaking, additive, cosmetic] =
         [ChangeClass::Breaking, ChangeClass::Additive, ChangeClass::Cosmetic].map(count);
     format!("{breaking} breaking, {additive} additive, {cosmetic} cosmetic")
-}
-
-/// Whether the type `name` is only a union. Its members are listed under its own name.
-fn is_union(model: &Model, name: &str) -> bool {
-    model.types.get(name).is_some_and(|shape| shape.unions.contains_key("") && shape.fields.is_empty())
 }
 
 const fn class_heading(class: ChangeClass) -> &'static str {

@@ -189,37 +189,76 @@ fn the_union_members_that_contain_a_type_are_found() {
     assert_eq!(model.members_containing("Turn"), [("N", "turn/started")]);
 }
 
-#[test]
-fn the_report_names_the_affected_arm_and_the_members_without_one() {
+/// A repository with a converter, and the settings of its agent.
+fn repository(converter: &str) -> (tempfile::TempDir, Repository) {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::create_dir_all(folder.path().join("agent-schemas")).unwrap();
-    std::fs::create_dir_all(folder.path().join("crates/convert/src")).unwrap();
-    std::fs::write(folder.path().join("Cargo.toml"), "").unwrap();
-    std::fs::write(folder.path().join("crates/convert/src/amp.rs"), "\nStreamMessage::User(m) => {}\n").unwrap();
-    let repository = Repository::containing(folder.path()).unwrap();
-
-    let schemas = |fields: Value| {
-        let mut schemas = Schemas::new("amp");
-        schemas.add(
-            "schema.json",
-            &json!({"definitions": {
-                "StreamMessage": {"anyOf": [{"$ref": "#/definitions/User"}, {"$ref": "#/definitions/Result"}]},
-                "User": {"properties": {"type": {"const": "user"}, "message": {"$ref": "#/definitions/Message"}}},
-                "Result": {"properties": {"type": {"const": "result"}}},
-                "Message": {"properties": fields},
-            }}),
-        );
-        schemas
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
     };
-    let old = schemas(json!({"text": {"type": "string"}}));
-    let new = schemas(json!({}));
+    write("Cargo.toml", "");
+    let settings = "[types.main]\nschema = \"schema.json\"\nroots = [\"StreamMessage\"]\nstrip_prefixes = [\"SDK\"]\n";
+    write("agent-schemas/amp/source.toml", settings);
+    write("crates/convert/src/amp.rs", converter);
+    let repository = Repository::containing(folder.path()).unwrap();
+    (folder, repository)
+}
+
+fn schemas(message_fields: &Value, tags: &[&str]) -> Schemas {
+    let mut definitions = json!({
+        "StreamMessage": {"anyOf": tags.iter().map(|tag| json!({"$ref": format!("#/definitions/{tag}")})).collect::<Vec<_>>()},
+        "SDKMessage": {"type": "object", "properties": message_fields},
+    });
+    for tag in tags {
+        let properties = json!({"type": {"const": tag}, "message": {"$ref": "#/definitions/SDKMessage"}});
+        definitions[*tag] = json!({"type": "object", "properties": properties, "required": ["type"]});
+    }
+    let mut schemas = Schemas::new("amp");
+    schemas.add("schema.json", &json!({"definitions": definitions}).to_string());
+    schemas
+}
+
+#[test]
+fn the_report_names_the_affected_place_and_the_tags_without_an_arm() {
+    let converter = [
+        "use interlingua_native::amp::{Message, StreamMessage};",
+        "fn convert(message: StreamMessage) {",
+        "    match message {",
+        "        StreamMessage::User(user) => text(user.message),",
+        "        StreamMessage::System(_) | StreamMessage::Unknown { .. } => {}",
+        "    }",
+        "}",
+        "fn text(message: &Message) -> &str {",
+        "    message.text",
+        "}",
+    ];
+    let (_folder, repository) = repository(&converter.join("\n"));
+    let old = schemas(&json!({"text": {"type": "string"}}), &["user", "system"]);
+    let new = schemas(&json!({}), &["user", "system", "result"]);
     assert_eq!(
         report(&old, &new, &repository),
-        "schema changes of amp: 1 breaking, 0 additive, 0 cosmetic\n\
+        "schema changes of amp: 1 breaking, 2 additive, 0 cosmetic\n\
          breaking:\n  \
-         Message.text: field removed (was string)\n    \
-         check the converter: crates/convert/src/amp.rs:2\n\
-         StreamMessage: 1 of 2 members have no converter arm:\n  \
+         SDKMessage.text: field removed (was string)\n    \
+         check the converter: crates/convert/src/amp.rs:9\n\
+         additive:\n  \
+         StreamMessage: tag \"result\" added\n    \
+         check the converter: crates/convert/src/amp.rs:3\n  \
+         result: type added\n    \
+         check the converter: crates/convert/src/amp.rs:3\n\
+         StreamMessage: 1 of 3 tags have no arm in crates/convert/src/amp.rs:3:\n  \
          result\n"
     );
+}
+
+#[test]
+fn a_schema_that_the_generator_rejects_is_reported_with_the_reason() {
+    let (_folder, repository) = repository("");
+    let old = schemas(&json!({}), &["user"]);
+    let mut new = Schemas::new("amp");
+    new.add("schema.json", &json!({"definitions": {"Other": {}}}).to_string());
+    let text = report(&old, &new, &repository);
+    assert!(text.contains("the code generator rejects the new schema: "), "{text}");
+    assert!(text.contains("the root `StreamMessage` is not defined"), "{text}");
 }

@@ -2,17 +2,22 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use clap::Args as ClapArgs;
 use sha2::{Digest as _, Sha256};
 
 use super::{execute, release_folder, version};
-use crate::console;
 use crate::repository::Repository;
+use crate::{cargo, console};
 
 /// Files that are packed beside the program.
 const DOCUMENTS: [&str; 5] = ["README.md", "LICENSE-APACHE", "LICENSE-MIT", "NOTICE", "CHANGELOG.md"];
+
+/// The shells with completion scripts, and the names under which they look for them.
+const COMPLETIONS: [(&str, &str); 3] =
+    [("bash", "interlingua.bash"), ("zsh", "_interlingua"), ("fish", "interlingua.fish")];
 
 #[derive(ClapArgs)]
 pub(super) struct Args {
@@ -20,18 +25,18 @@ pub(super) struct Args {
     #[arg(long, value_name = "TRIPLE")]
     target: String,
     /// The cargo profile
-    #[arg(long, default_value = "release")]
+    #[arg(long, default_value = "dist")]
     profile: String,
 }
 
-/// Builds the program and packs it as `interlingua-VERSION-TARGET.tar.gz`. The program itself is `interlingua-TARGET`, for
-/// the npm packages.
+/// Builds the program and packs it with its manual pages and completion scripts as `interlingua-VERSION-TARGET.tar.gz`.
+/// The program must run on this machine, because it writes them itself.
 pub(super) fn run(repository: &Repository, args: &Args) -> Result<()> {
     let Args { target, profile } = args;
     let build = ["build", "--locked", "--package", "interlingua", "--profile", profile, "--target", target];
     execute(repository, "cargo", &build)?;
     let folder = if profile == "dev" { "debug" } else { profile };
-    let program = repository.root().join("target").join(target).join(folder).join("interlingua");
+    let program = cargo::target_folder(repository).join(target).join(folder).join("interlingua");
     pack(repository, &program, target)
 }
 
@@ -50,11 +55,38 @@ fn pack(repository: &Repository, program: &Path, target: &str) -> Result<()> {
     for document in DOCUMENTS {
         copy(&repository.root().join(document), &content.join(document))?;
     }
+    write_shell_files(program, &content)?;
     let archive = release.join(format!("{name}.tar.gz"));
     let (archive_name, staging_name) = (archive.display().to_string(), staging.path().display().to_string());
     execute(repository, "tar", &["-czf", &archive_name, "-C", &staging_name, &name])?;
     console::print(format_args!("wrote {}\n", repository.relative(&archive)));
     Ok(())
+}
+
+/// Writes the manual pages to `man/man1` and the completion scripts to `completions`.
+fn write_shell_files(program: &Path, folder: &Path) -> Result<()> {
+    let man = folder.join("man/man1").display().to_string();
+    output_of(program, &["man", &man])?;
+    let completions = folder.join("completions");
+    std::fs::create_dir(&completions).context("cannot create a temporary folder")?;
+    for (shell, file) in COMPLETIONS {
+        let script = output_of(program, &["completions", shell])?;
+        std::fs::write(completions.join(file), script).with_context(|| format!("cannot write {file}"))?;
+    }
+    Ok(())
+}
+
+/// What the program prints.
+fn output_of(program: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
+    let output = Command::new(program).args(arguments).output();
+    let output = output.with_context(|| format!("cannot start {}; build it on its own platform", program.display()))?;
+    ensure!(
+        output.status.success(),
+        "`interlingua {}` failed: {}",
+        arguments.join(" "),
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    Ok(output.stdout)
 }
 
 /// The SHA-256 of every file in a folder, as `sha256sum` prints them, without those of the file `except`.

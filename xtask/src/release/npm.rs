@@ -1,32 +1,38 @@
-//! The npm packages: `@interlingua/cli` with a launcher, and one package per platform with the program.
+//! The npm packages: `@interlingua/cli` with a launcher, `interlingua` with the TypeScript SDK, and one package per platform
+//! with the program.
 //!
-//! The platform packages are optional dependencies with `os` and `cpu`, so that npm installs only the one for the machine.
-//! No package has an install script.
+//! The platform packages are optional dependencies of the others with `os` and `cpu`, so that npm installs only the one for
+//! the machine. No package has an install script.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args as ClapArgs;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{execute, release_folder, version};
-use crate::console;
+use super::{execute, release_folder, sdk, version};
 use crate::repository::Repository;
+use crate::{cargo, console};
 
 /// Name of the package that users install.
 const PACKAGE: &str = "@interlingua/cli";
 
+/// Licences in every package.
+const LICENCES: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "NOTICE"];
+/// What a package contains beside its manifest.
+const FILES: [&str; 4] = ["bin", LICENCES[0], LICENCES[1], LICENCES[2]];
+
 /// A platform that has a package.
 #[derive(Debug, PartialEq, Eq)]
-struct Platform {
+pub(super) struct Platform {
     /// `process.platform` and `process.arch` of Node. The launcher finds the package by them.
     os: &'static str,
     cpu: &'static str,
     /// The target of the program.
-    target: &'static str,
+    pub(super) target: &'static str,
 }
 
-const PLATFORMS: [Platform; 4] = [
+pub(super) const PLATFORMS: [Platform; 4] = [
     Platform { os: "linux", cpu: "x64", target: "x86_64-unknown-linux-musl" },
     Platform { os: "linux", cpu: "arm64", target: "aarch64-unknown-linux-musl" },
     Platform { os: "darwin", cpu: "x64", target: "x86_64-apple-darwin" },
@@ -60,7 +66,7 @@ impl Platform {
             "os": [self.os],
             "cpu": [self.cpu],
             "preferUnplugged": true,
-            "files": ["bin"],
+            "files": FILES,
         })
     }
 }
@@ -78,14 +84,14 @@ pub(super) struct Args {
     output: Option<PathBuf>,
 }
 
-/// Makes the packages of all platforms whose program is there, and the package with the launcher.
+/// Makes the packages of all platforms whose program is there, and the packages with the launcher and the SDK.
 pub(super) fn run(repository: &Repository, args: &Args) -> Result<()> {
     let version = version::current(repository)?;
     let staging = tempfile::tempdir().context("cannot create a temporary folder")?;
     let programs = if let Some(folder) = &args.binaries {
         unpack_programs(repository, folder, &version, staging.path())?
     } else {
-        let built = repository.root().join("target/debug/interlingua");
+        let built = cargo::target_folder(repository).join("debug/interlingua");
         vec![(Platform::host()?, args.program.clone().unwrap_or(built))]
     };
     let output = match &args.output {
@@ -97,21 +103,28 @@ pub(super) fn run(repository: &Repository, args: &Args) -> Result<()> {
 
     for (platform, program) in programs {
         let folder = staging.path().join(platform.package());
-        write_package(&folder, &platform.manifest(&version))?;
+        write_package(repository, &folder, &platform.manifest(&version))?;
         copy(&program, &folder.join("bin/interlingua"))?;
         make_executable(&folder.join("bin/interlingua"))?;
         pack(repository, &folder, &output)?;
     }
     let folder = staging.path().join(PACKAGE);
-    write_package(&folder, &launcher_manifest(&version))?;
+    write_package(repository, &folder, &launcher_manifest(&version))?;
     copy(&repository.root().join("packaging/npm/interlingua.js"), &folder.join("bin/interlingua.js"))?;
     make_executable(&folder.join("bin/interlingua.js"))?;
     copy(&repository.root().join("packaging/npm/README.md"), &folder.join("README.md"))?;
+    pack(repository, &folder, &output)?;
+    let folder = staging.path().join("interlingua");
+    sdk::write_package(repository, &folder, &version, platform_dependencies(&version))?;
     pack(repository, &folder, &output)
 }
 
+/// The platform packages as optional dependencies.
+fn platform_dependencies(version: &str) -> Map<String, Value> {
+    PLATFORMS.iter().map(|platform| (platform.package(), Value::from(version))).collect()
+}
+
 fn launcher_manifest(version: &str) -> Value {
-    let platforms = PLATFORMS.iter().map(|platform| (platform.package(), Value::from(version)));
     json!({
         "name": PACKAGE,
         "version": version,
@@ -120,9 +133,9 @@ fn launcher_manifest(version: &str) -> Value {
         "license": "MIT OR Apache-2.0",
         "repository": { "type": "git", "url": "git+https://github.com/interlingua-dev/interlingua.git" },
         "bin": { "interlingua": "bin/interlingua.js" },
-        "files": ["bin"],
+        "files": FILES,
         "engines": { "node": ">=18" },
-        "optionalDependencies": platforms.collect::<serde_json::Map<_, _>>(),
+        "optionalDependencies": platform_dependencies(version),
     })
 }
 
@@ -153,13 +166,27 @@ fn unpack_programs(
     Ok(programs)
 }
 
-fn write_package(folder: &Path, manifest: &Value) -> Result<()> {
+/// Creates a package with its manifest and the licences.
+pub(super) fn write_package(repository: &Repository, folder: &Path, manifest: &Value) -> Result<()> {
     std::fs::create_dir_all(folder.join("bin")).with_context(|| format!("cannot create {}", folder.display()))?;
+    for licence in LICENCES {
+        copy(&repository.root().join(licence), &folder.join(licence))?;
+    }
+    write_manifest(folder, manifest)
+}
+
+/// Creates the folder of a package with its manifest.
+pub(super) fn write_manifest(folder: &Path, manifest: &Value) -> Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let text = format!("{manifest:#}\n");
     std::fs::write(folder.join("package.json"), text).with_context(|| format!("cannot write to {}", folder.display()))
 }
 
-fn copy(from: &Path, to: &Path) -> Result<()> {
+/// Copies a file, into a folder that is created if it does not exist.
+pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
+    if let Some(folder) = to.parent() {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    }
     std::fs::copy(from, to).map(drop).with_context(|| format!("cannot copy {}", from.display()))
 }
 

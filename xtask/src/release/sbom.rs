@@ -1,4 +1,7 @@
-//! The software bill of materials: every crate in the program, in the format `CycloneDX` 1.5.
+//! The software bill of materials: every crate in the programs, and every npm package in the page that they contain, in the
+//! format `CycloneDX` 1.5.
+
+mod npm;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -6,24 +9,30 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
+use super::npm::PLATFORMS;
 use crate::repository::Repository;
 
 /// The package whose program is released.
 const PACKAGE: &str = "interlingua";
 
-/// The SBOM of the program, from cargo's resolved dependencies and the hashes in `Cargo.lock`.
+/// The SBOM of the programs for all platforms of a release, from cargo's resolved dependencies, and the hashes in
+/// `Cargo.lock` and in npm's lock file.
 pub(super) fn render(repository: &Repository, version: &str) -> Result<String> {
-    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["metadata", "--locked", "--format-version", "1"])
-        .current_dir(repository.root())
-        .output()
-        .context("cannot start cargo")?;
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["metadata", "--locked", "--format-version", "1"]).current_dir(repository.root());
+    for platform in &PLATFORMS {
+        command.args(["--filter-platform", platform.target]);
+    }
+    let output = command.output().context("cannot start cargo")?;
     if !output.status.success() {
         bail!("`cargo metadata` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
     let metadata = serde_json::from_slice(&output.stdout).context("the output of `cargo metadata` is not JSON")?;
-    let lock = std::fs::read_to_string(repository.root().join("Cargo.lock")).context("cannot read Cargo.lock")?;
-    let sbom = build(&metadata, &parse_checksums(&lock)?, version)?;
+    let read = |path: &str| {
+        std::fs::read_to_string(repository.root().join(path)).with_context(|| format!("cannot read {path}"))
+    };
+    let page = npm::components(&read("inspector/package-lock.json")?)?;
+    let sbom = build(&metadata, &parse_checksums(&read("Cargo.lock")?)?, &page, version)?;
     Ok(format!("{sbom:#}\n"))
 }
 
@@ -36,10 +45,16 @@ fn parse_checksums(lock: &str) -> Result<BTreeMap<(String, String), String>> {
     Ok(packages.filter_map(entry).collect())
 }
 
-fn build(metadata: &Value, checksums: &BTreeMap<(String, String), String>, version: &str) -> Result<Value> {
+/// `page` are the components of the page. `version` is that of the release, which the workspace may not have yet.
+fn build(
+    metadata: &Value,
+    checksums: &BTreeMap<(String, String), String>,
+    page: &[Value],
+    version: &str,
+) -> Result<Value> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let packages: BTreeMap<String, Value> =
-        list(&metadata["packages"]).into_iter().filter_map(|it| Some((it["id"].as_str()?.to_owned(), it))).collect();
+        list(&metadata["packages"]).into_iter().filter_map(|it| described(it, version)).collect();
     let nodes: BTreeMap<String, Value> = list(&metadata["resolve"]["nodes"])
         .into_iter()
         .filter_map(|it| Some((it["id"].as_str()?.to_owned(), it)))
@@ -66,12 +81,13 @@ fn build(metadata: &Value, checksums: &BTreeMap<(String, String), String>, versi
         edges.insert(id, dependencies);
     }
     let reference = |id: &str| packages.get(id).map_or_else(String::new, package_url);
-    let components: Vec<Value> =
-        edges.keys().filter(|id| **id != root).filter_map(|id| Some(component(packages.get(id)?, checksums))).collect();
+    let crates = edges.keys().filter(|id| **id != root).filter_map(|id| Some(component(packages.get(id)?, checksums)));
+    let components: Vec<Value> = crates.chain(page.iter().cloned()).collect();
     let dependencies: Vec<Value> = edges
         .iter()
         .map(|(id, dependencies)| {
-            let on: BTreeSet<String> = dependencies.iter().map(|id| reference(id)).collect();
+            let page = page.iter().filter(|_| *id == root).filter_map(|it| it["bom-ref"].as_str()).map(str::to_owned);
+            let on: BTreeSet<String> = dependencies.iter().map(|id| reference(id)).chain(page).collect();
             json!({ "ref": reference(id), "dependsOn": on })
         })
         .collect();
@@ -88,6 +104,15 @@ fn build(metadata: &Value, checksums: &BTreeMap<(String, String), String>, versi
         "components": components,
         "dependencies": dependencies,
     }))
+}
+
+/// The id of a package and its metadata. The packages of the workspace get the version of the release.
+fn described(mut package: Value, version: &str) -> Option<(String, Value)> {
+    let id = package["id"].as_str()?.to_owned();
+    if package["source"].is_null() {
+        package["version"] = json!(version);
+    }
+    Some((id, package))
 }
 
 fn package_url(package: &Value) -> String {
@@ -118,7 +143,10 @@ mod tests {
 
     #[test]
     fn the_sbom_has_what_is_in_the_program() {
-        let package = |name: &str| json!({ "id": name, "name": name, "version": "1.0.0", "license": "MIT/Apache-2.0" });
+        let package = |name: &str| {
+            let source = if name == "interlingua" { Value::Null } else { json!("registry") };
+            json!({ "id": name, "name": name, "version": "1.0.0", "license": "MIT/Apache-2.0", "source": source })
+        };
         let edge = |name: &str, kind: Value| json!({ "pkg": name, "dep_kinds": [{ "kind": kind }] });
         let packages = ["interlingua", "used", "built", "tested"].map(package).to_vec();
         let metadata = json!({
@@ -131,16 +159,17 @@ mod tests {
             ] },
         });
         let lock = "[[package]]\nname = \"used\"\nversion = \"1.0.0\"\nchecksum = \"ab\"\n";
-        let sbom = build(&metadata, &parse_checksums(lock).unwrap(), "1.0.0").unwrap();
+        let page = [json!({ "name": "preact", "bom-ref": "pkg:npm/preact@10.0.0" })];
+        let sbom = build(&metadata, &parse_checksums(lock).unwrap(), &page, "1.1.0").unwrap();
         let names: Vec<&str> =
             sbom["components"].as_array().unwrap().iter().filter_map(|it| it["name"].as_str()).collect();
-        assert_eq!(names, ["built", "used"]);
+        assert_eq!(names, ["built", "used", "preact"]);
         assert_eq!(sbom["components"][1]["hashes"][0]["content"], "ab");
         assert_eq!(sbom["components"][1]["licenses"][0]["expression"], "MIT OR Apache-2.0");
         let root = &sbom["dependencies"][1];
         assert_eq!(
             (&root["ref"], &root["dependsOn"]),
-            (&json!("pkg:cargo/interlingua@1.0.0"), &json!(["pkg:cargo/used@1.0.0"]))
+            (&json!("pkg:cargo/interlingua@1.1.0"), &json!(["pkg:cargo/used@1.0.0", "pkg:npm/preact@10.0.0"]))
         );
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn check(repository: &Repository) -> Result<Vec<Finding>> {
         .current_dir(repository.root());
     let output = run_step("cargo check --workspace --all-targets", command)?;
     let mut findings: Vec<Finding> = output.text.lines().filter_map(parse_error).collect();
-    if findings.is_empty() && !output.succeeded {
+    if findings.is_empty() && !output.succeeded() {
         let what = "it failed; see the output above".to_owned();
         findings.push(Finding { place: "cargo check".to_owned(), what });
     }

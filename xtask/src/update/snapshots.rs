@@ -9,19 +9,16 @@ use anyhow::{Context as _, Result};
 use interlingua_agents::Agent;
 use similar::{ChangeTag, TextDiff};
 
-use super::{Finding, run_step};
+use super::{Finding, StepOutput, run_step};
 use crate::console;
 use crate::repository::Repository;
 
 /// Runs all tests, accepts what needs no judgement, and returns the rest.
 pub(super) fn test_and_accept(repository: &Repository, agent: Agent) -> Result<Vec<Finding>> {
-    let output = run_tests(repository)?;
+    let first = run_tests(repository, SnapshotFailures::Ignored)?;
     let pending = find_pending(&repository.root().join("snapshots"));
-    if pending.is_empty() {
-        return Ok(failed_tests(&output));
-    }
+    let has_pending = !pending.is_empty();
     let mut findings = Vec::new();
-    let mut accepted = false;
     for path in pending {
         let old_path = path.with_extension("");
         let read =
@@ -37,40 +34,56 @@ pub(super) fn test_and_accept(repository: &Repository, agent: Agent) -> Result<V
             _ => {
                 std::fs::rename(&path, &old_path).with_context(|| format!("cannot replace {name}"))?;
                 console::log(format_args!("accepted {name}"));
-                accepted = true;
             }
         }
     }
-    // A test stops at its first difference. What it checks after that is known when the test passes.
-    if accepted && findings.is_empty() {
-        return Ok(failed_tests(&run_tests(repository)?));
-    }
+    // With the accepted snapshots, the tests fail only for reasons that need a person.
+    let last = if has_pending { run_tests(repository, SnapshotFailures::Reported)? } else { first };
+    findings.extend(failed_tests(&last, !findings.is_empty()));
     Ok(findings)
 }
 
+/// What becomes of a snapshot that differs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SnapshotFailures {
+    /// It is written beside the old one, and the test goes on, so that all of its snapshots are written.
+    Ignored,
+    /// It fails its test.
+    Reported,
+}
+
 /// Runs all tests. Snapshots that do not exist yet are written; those that differ are written beside the old ones.
-fn run_tests(repository: &Repository) -> Result<String> {
+fn run_tests(repository: &Repository, failures: SnapshotFailures) -> Result<StepOutput> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
         .args(["test", "--quiet", "--locked", "--workspace", "--no-fail-fast"])
         .env("INSTA_UPDATE", "unseen")
+        .env("INSTA_FORCE_PASS", if failures == SnapshotFailures::Ignored { "1" } else { "0" })
         .current_dir(repository.root());
-    Ok(run_step("cargo test --workspace", command)?.text)
+    run_step("cargo test --workspace", command)
 }
 
-/// The tests that failed, with the place of the assertion.
-fn failed_tests(output: &str) -> Vec<Finding> {
-    let panics = output.lines().filter_map(|line| {
-        let (thread, place) = line.split_once(" panicked at ")?;
-        let name = thread.split('\'').nth(1)?;
+/// The tests that failed, with the place of the assertion. With `has_differences`, snapshots that differ are reported
+/// already, so their failures are left out.
+fn failed_tests(output: &StepOutput, has_differences: bool) -> Vec<Finding> {
+    let is_snapshot = |place: &str| place.contains("/insta-");
+    let mut panics = 0;
+    let mut findings = Vec::new();
+    for line in output.text.lines() {
+        let Some((thread, place)) = line.split_once(" panicked at ") else { continue };
+        let Some(name) = thread.split('\'').nth(1) else { continue };
+        panics += 1;
+        if has_differences && is_snapshot(place) {
+            continue;
+        }
         let place = place.trim_end_matches(':');
         let place = place.rsplit_once(':').map_or(place, |(place, _column)| place);
-        Some(Finding { place: place.to_owned(), what: format!("the test `{name}` fails") })
-    });
-    let mut findings: Vec<Finding> = panics.collect();
-    if findings.is_empty() && output.contains("FAILED") {
-        let what = "a test fails; see the output above".to_owned();
-        findings.push(Finding { place: "cargo test".to_owned(), what });
+        findings.push(Finding { place: place.to_owned(), what: format!("the test `{name}` fails") });
+    }
+    // A test program that does not compile, or is killed, prints no panic.
+    if panics == 0 && !output.succeeded() {
+        let what = "it failed; see the output above".to_owned();
+        findings.push(Finding { place: "cargo test --workspace".to_owned(), what });
     }
     findings
 }
@@ -165,15 +178,28 @@ mod tests {
         assert!(!is_expected_addition(Path::new("api_claude.snap"), Agent::Codex, old, old));
     }
 
+    fn output(code: i32, text: &str) -> StepOutput {
+        StepOutput { code: Some(code), text: text.to_owned() }
+    }
+
     #[test]
     fn a_failed_test_has_the_place_of_its_assertion() {
-        let output =
-            "\nthread 'universal::coverage::is_current' (12) panicked at snapshots/tests/it/coverage.rs:35:5:\n";
+        let text = "\nthread 'universal::coverage::is_current' (12) panicked at snapshots/tests/it/coverage.rs:35:5:\n\
+                    thread 'api' panicked at /registry/insta-1.49.0/src/runtime.rs:719:13:\n";
         let expected = Finding {
             place: "snapshots/tests/it/coverage.rs:35".to_owned(),
             what: "the test `universal::coverage::is_current` fails".to_owned(),
         };
-        assert_eq!(failed_tests(output), [expected]);
-        assert_eq!(failed_tests("test result: ok."), []);
+        assert_eq!(failed_tests(&output(101, text), true), [expected]);
+        assert_eq!(failed_tests(&output(101, text), false).len(), 2);
+        assert_eq!(failed_tests(&output(0, "test result: ok."), false), []);
+    }
+
+    #[test]
+    fn a_failure_without_a_failed_test_is_not_lost() {
+        let findings = failed_tests(&output(101, "running 3 tests\n"), false);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(findings[0].place, "cargo test --workspace");
+        assert_eq!(failed_tests(&StepOutput { code: None, text: String::new() }, true).len(), 1);
     }
 }

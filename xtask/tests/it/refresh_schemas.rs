@@ -157,7 +157,7 @@ fn without_npm_there_is_one_error_and_no_file_changes() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         errors(&output),
-        ["error: npm is not on the PATH: install Node.js 20 or newer, which includes it (unchanged: codex, opencode)"]
+        ["error: npm is not on the PATH: install Node.js 20 or newer, which includes npm (unchanged: codex, opencode)"]
     );
     assert_eq!(environment.repository_files(), before);
 }

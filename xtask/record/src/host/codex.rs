@@ -228,8 +228,14 @@ fn model(context: &HostContext<'_>) -> &'static str {
 /// Whether a line reports that an MCP server has started or failed.
 fn is_mcp_server_status(line: &str) -> bool {
     let Some(ServerMessage::Notification(notification)) = ServerMessage::decode(line) else { return false };
-    matches!(*notification, ServerNotification::McpServerStartupStatusUpdated(status)
-        if status.status != Some(McpServerStartupState::Starting))
+    match *notification {
+        ServerNotification::McpServerStartupStatusUpdated(status) => {
+            status.status != Some(McpServerStartupState::Starting)
+        }
+        // Before 0.130.
+        ServerNotification::Unknown { tag, .. } => tag == "codex/event/mcp_startup_complete",
+        _ => false,
+    }
 }
 
 fn delegates(context: &HostContext<'_>) -> bool {
