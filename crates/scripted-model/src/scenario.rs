@@ -10,6 +10,7 @@ use std::time::Duration;
 
 pub use answer::{HostAction, HostAnswer, Trigger, TriggeredAction};
 pub use parse::InvalidScenario;
+use semver::{Version, VersionReq};
 
 /// Session of the turns that name no other session.
 pub const MAIN_SESSION: &str = "main";
@@ -24,12 +25,37 @@ pub struct Scenario {
     pub about: String,
     /// State of the agent and the workspace before the first turn.
     pub setup: Setup,
-    /// Agents that cannot play the scenario, by id, with the reason.
-    pub unsupported: BTreeMap<String, String>,
+    /// Agents that cannot play the scenario.
+    pub unsupported: Vec<UnsupportedAgent>,
     /// Turns in order.
     pub turns: Vec<Turn>,
     /// Sub-agents, by the name that a `delegate` step uses.
     pub sub_agents: BTreeMap<String, SubAgent>,
+}
+
+/// An agent that cannot play a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnsupportedAgent {
+    /// Id of the agent.
+    pub agent: String,
+    /// The versions that cannot; `None` if none can.
+    pub versions: Option<VersionReq>,
+    /// Why not.
+    pub reason: String,
+}
+
+impl Scenario {
+    /// Why a version of an agent cannot play the scenario; `None` if it can.
+    #[must_use]
+    pub fn unsupported_reason(&self, agent: &str, version: &str) -> Option<&str> {
+        let version = Version::parse(version).ok();
+        let applies = |entry: &&UnsupportedAgent| {
+            let has_version = |versions: &VersionReq| version.as_ref().is_some_and(|version| versions.matches(version));
+            entry.agent == agent && entry.versions.as_ref().is_none_or(has_version)
+        };
+        self.unsupported.iter().find(applies).map(|entry| entry.reason.as_str())
+    }
 }
 
 /// State of the agent and the workspace before a scenario starts.

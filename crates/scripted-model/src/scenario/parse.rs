@@ -5,11 +5,12 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use semver::VersionReq;
 use serde::Deserialize;
 
 use super::{
     HostAnswer, MAIN_SESSION, ModelReply, PermissionPolicy, Scenario, Setup, Step, SubAgent, TriggeredAction, Turn,
-    answer, check, step,
+    UnsupportedAgent, answer, check, step,
 };
 
 /// Why a file is not a scenario.
@@ -140,6 +141,26 @@ fn replies(tables: Vec<Vec<StepTable>>) -> Vec<ModelReply> {
     tables.into_iter().map(|reply| reply.into_iter().map(|step| step.0).collect()).collect()
 }
 
+/// Parses the entries of `[absent]`: the id of an agent, and possibly the versions, such as `codex@<0.98`.
+fn unsupported_agents(name: &str, absent: BTreeMap<String, String>) -> Result<Vec<UnsupportedAgent>, InvalidScenario> {
+    let parse = |(key, reason): (String, String)| {
+        let (agent, versions) = match key.split_once('@') {
+            Some((agent, versions)) => {
+                let versions = VersionReq::parse(versions).map_err(|error| InvalidScenario::Inconsistent {
+                    name: name.to_owned(),
+                    reason: format!(
+                        "[absent] names {key:?}; expected an agent or versions of it, such as codex@<0.98: {error}"
+                    ),
+                })?;
+                (agent.to_owned(), Some(versions))
+            }
+            None => (key, None),
+        };
+        Ok(UnsupportedAgent { agent, versions, reason })
+    };
+    absent.into_iter().map(parse).collect()
+}
+
 impl Scenario {
     /// Reads a scenario from a file. Its name is the file name without the extension.
     ///
@@ -165,7 +186,7 @@ impl Scenario {
             name: name.to_owned(),
             about: file.about,
             setup: Setup { permissions, plan_mode, mcp, patches, escalates, files },
-            unsupported: file.absent,
+            unsupported: unsupported_agents(name, file.absent)?,
             turns: file.turns.into_iter().map(Turn::from).collect(),
             sub_agents: file
                 .sub_agents
@@ -223,6 +244,7 @@ mod tests {
             files = { "a.txt" = "one\n", "b.bin" = { base64 = "AP8=" } }
             [absent]
             codex = "it cannot"
+            "claude@<2.1.77" = "it retries in silence"
             [[turn]]
             user = "Do it"
             attach = ["b.bin"]
@@ -246,7 +268,9 @@ mod tests {
         )
         .unwrap();
         assert!(scenario.setup.permissions == PermissionPolicy::Ask && scenario.setup.plan_mode && scenario.setup.mcp);
-        assert_eq!(scenario.unsupported["codex"], "it cannot");
+        assert_eq!(scenario.unsupported_reason("codex", "0.1.0"), Some("it cannot"));
+        assert_eq!(scenario.unsupported_reason("claude", "2.1.76"), Some("it retries in silence"));
+        assert_eq!(scenario.unsupported_reason("claude", "2.1.77"), None);
         assert_eq!(
             (scenario.setup.files["a.txt"].as_slice(), scenario.setup.files["b.bin"].as_slice()),
             (&b"one\n"[..], &[0, 255][..])
