@@ -4,9 +4,11 @@ import { startConnection } from "./connection.ts";
 import { startDrop } from "./drop.ts";
 import { startRouter } from "./router.ts";
 import { startSessionList } from "./session-list.ts";
+import { watchPage } from "./subscription.ts";
 import "./style/index.css";
 
 startRouter();
+watchPage();
 startDrop();
 startSessionList();
 startConnection();

@@ -73,22 +73,26 @@ function show(list: readonly SessionInfo[]): void {
   sessions.value = [...list].sort((a, b) => b.updatedAt - a.updatedAt);
 }
 
-/** Looks at the newest session and the number of sessions, and reads what has changed. */
+/** Looks at the number of sessions, and of those that have changed, and reads what is new. */
 async function poll(): Promise<void> {
   try {
-    const response = await request("/v1/sessions?limit=1");
-    const { sessions: [newest], total } = (await response.json()) as SessionList;
-    const known = sessions.peek();
-    const since = known[0]?.updatedAt ?? 0;
-    if (newest !== undefined && newest.updatedAt > since) {
+    const since = (sessions.peek()[0]?.updatedAt ?? 0) + 1;
+    const [all, recent] = await Promise.all([count(""), count(`since=${since}&`)]);
+    if (recent > 0) {
       const changed: SessionInfo[] = [];
       for await (const session of client.sessions({ since: new Date(since) })) changed.push(session);
       merge(changed, []);
     }
-    if (sessions.peek().length !== total) await loadSessions();
+    if (sessions.peek().length !== all) await loadSessions();
   } catch {
     // The next interval tries again.
   }
+}
+
+/** Number of sessions that pass a filter. */
+async function count(filter: string): Promise<number> {
+  const response = await request(`/v1/sessions?${filter}limit=1`);
+  return ((await response.json()) as SessionList).total;
 }
 
 /** Reads sessions again; those that are gone leave the list. */

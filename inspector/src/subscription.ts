@@ -90,13 +90,15 @@ function resume(): void {
   start();
 }
 
-// A page that is left or frozen reads no messages. One that comes back reads what it missed.
-addEventListener("pagehide", pause);
-addEventListener("pageshow", resume);
-document.addEventListener("freeze", pause);
-document.addEventListener("resume", resume);
-document.addEventListener("visibilitychange", () => {
-  if (ownFeed === undefined || isPaused) return;
-  if (document.hidden) ownFeed.remove(self);
-  else ownFeed.add(self);
-});
+/** Pauses a page that is left or frozen: it reads no messages. One that comes back reads what it missed. */
+export function watchPage(): void {
+  addEventListener("pagehide", pause);
+  addEventListener("pageshow", resume);
+  document.addEventListener("freeze", pause);
+  document.addEventListener("resume", resume);
+  document.addEventListener("visibilitychange", () => {
+    if (ownFeed === undefined || isPaused) return;
+    if (document.hidden) ownFeed.remove(self);
+    else ownFeed.add(self);
+  });
+}

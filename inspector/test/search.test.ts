@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 Object.assign(globalThis, {
   location: { hash: "", pathname: "/ui/", search: "", origin: "http://127.0.0.1" },
   sessionStorage: { getItem: () => null },
+  localStorage: { getItem: () => null },
 });
 const { markWords, toSearch } = await import("../src/search.tsx");
 

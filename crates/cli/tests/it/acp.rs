@@ -373,7 +373,7 @@ fn a_client_that_opens_a_session_is_asked_what_waits_for_an_answer() {
         assert!(opened["result"].is_object(), "{opened}");
         let request = other.wait_for_method("session/request_permission");
         other.choose(&request, "allow_once");
-        // The first client is told, and asked the next one.
+        // The first client sees the answer, and gets the next question.
         first.wait_for_method("$/cancel_request");
     }
     assert_eq!(first.answer(id)["result"]["stopReason"], "end_turn");

@@ -14,7 +14,7 @@ use crate::{Drafts, QuestionDraft, claude};
 pub(super) enum AskedQuestions {
     /// Whether a plan is approved.
     Plan,
-    /// So many questions.
+    /// This number of questions of a tool.
     Tool(usize),
 }
 

@@ -112,7 +112,7 @@ mod tests {
         let path = RelativePath::parse("a/b/c").unwrap();
         let (parent, name) = path.split_last().unwrap();
         assert_eq!((parent.to_string().as_str(), name), ("a/b", "c"));
-        assert_eq!(path.below(Path::new("/root")), Path::new("/root/a/b/c"));
+        assert_eq!(path.below(Path::new("/base")), Path::new("/base/a/b/c"));
         assert!(RelativePath::default().split_last().is_none());
     }
 }
