@@ -199,6 +199,7 @@ fn add_problems(document: &mut Value) {
                     "The client is an agent of this server, or the server has no token and the Host or Origin is not allowed",
                 ),
                 ("404", path.contains('{'), "The session, request or agent does not exist"),
+                ("404", path == "/v1/history/import", "There is no such import, or no such session on disk"),
                 ("404", uses_files, "The file or session does not exist, or the filesystem API is off"),
                 ("409", creates, "The session id is taken"),
                 ("410", path.contains("/events"), "The offset is beyond the last event"),
