@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 interface Props {
   /** Content of the button. */
@@ -16,7 +16,8 @@ export function Menu({ title, label, class: name = "", children, onOpen }: Props
   const [isOpen, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
+  // Before the menu can be seen, so that no key is missed.
+  useLayoutEffect(() => {
     if (!isOpen) return;
     const onPointer = (event: Event) => {
       if (!(event.target instanceof Node && root.current?.contains(event.target))) setOpen(false);

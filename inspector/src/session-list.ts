@@ -55,12 +55,15 @@ export function loadSessions(): Promise<void> {
 
 async function readAll(): Promise<void> {
   const found: SessionInfo[] = [];
+  const before = sessions.peek();
   try {
     for await (const session of client.sessions()) {
       found.push(session);
       if (!sessionsLoaded.peek() && found.length % SHOW_SESSIONS === 0) show(found);
     }
     show(found);
+    const ids = new Set(found.map(({ sessionId }) => sessionId));
+    for (const { sessionId } of before) if (!ids.has(sessionId)) deletedSession.value = sessionId;
     sessionsLoaded.value = true;
     listFailure.value = null;
   } catch (error) {
