@@ -9,6 +9,8 @@ import { announce, listen } from "./subscription.ts";
 const MAX_SINGLE_READS = 12;
 /** Interval at which changes are looked for that are no events: titles, labels, deletions. */
 const POLL_INTERVAL_MS = 5_000;
+/** Time in which the feed brings a change. */
+const FEED_DELAY_MS = 500;
 /** Number of sessions after which the list is shown while the rest is read. */
 const SHOW_SESSIONS = 200;
 /** Delays after which a session that has just ended is read again: its deletion has no event. */
@@ -76,20 +78,31 @@ function show(list: readonly SessionInfo[]): void {
   sessions.value = [...list].sort((a, b) => b.updatedAt - a.updatedAt);
 }
 
-/** Looks at the number of sessions, and of those that have changed, and reads what is new. */
+/** Looks at the number of sessions, and of those that have changed, and reads what the feed does not bring. */
 async function poll(): Promise<void> {
   try {
-    const since = (sessions.peek()[0]?.updatedAt ?? 0) + 1;
-    const [all, recent] = await Promise.all([count(""), count(`since=${since}&`)]);
-    if (recent > 0) {
-      const changed: SessionInfo[] = [];
-      for await (const session of client.sessions({ since: new Date(since) })) changed.push(session);
-      merge(changed, []);
-    }
-    if (sessions.peek().length !== all) await loadSessions();
+    if (!(await isBehind())) return;
+    await new Promise((resolve) => setTimeout(resolve, FEED_DELAY_MS));
+    if (!(await isBehind())) return;
+    const since = new Date(lastChange() + 1);
+    const changed: SessionInfo[] = [];
+    for await (const session of client.sessions({ since })) changed.push(session);
+    merge(changed, []);
+    if (sessions.peek().length !== (await count(""))) await loadSessions();
   } catch {
     // The next interval tries again.
   }
+}
+
+/** Whether the list lacks a session or a change. */
+async function isBehind(): Promise<boolean> {
+  const [all, recent] = await Promise.all([count(""), count(`since=${lastChange() + 1}&`)]);
+  return recent > 0 || sessions.peek().length !== all;
+}
+
+/** Time of the last change that the list shows. */
+function lastChange(): number {
+  return sessions.peek()[0]?.updatedAt ?? 0;
 }
 
 /** Number of sessions that pass a filter. */

@@ -139,7 +139,7 @@ describePage("the user finds", { arguments: ["--mock-scenario", SCENARIO] }, (fi
     expect(await search("retryable")).toBe(1);
     expect(await search('no "such" thing')).toBe(0);
     await page.getByText("No event matches.").waitFor();
-    await search("");
+    await page.getByLabel("Search the events").fill("");
     await page.getByRole("button", { name: /^turn.ended 2/ }).click();
     await expect.poll(() => page.locator(".event").count()).toBe(2);
     await page.getByRole("button", { name: /^turn.ended 2/ }).click();
