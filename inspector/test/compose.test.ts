@@ -174,7 +174,7 @@ describePage("the user", { arguments: ["--mock-scenario", SCENARIO] }, (fixture)
     expect(await page.getByRole("button", { name: "Install", exact: true }).count()).toBe(0);
   });
 
-  it("is told that a token is wrong", async () => {
+  it("sees that a token is wrong", async () => {
     const page = await fixture.context.newPage();
     await page.goto(`${fixture.server.address}/ui/`);
     expect(await page.getByRole("alert").count()).toBe(0);

@@ -56,7 +56,7 @@ describePage("the user finds", { arguments: ["--mock-scenario", SCENARIO] }, (fi
     await page.locator('.session-row:has-text("Renamed")').waitFor({ timeout: 12_000 * SLACK });
   });
 
-  it("text with the keyboard, and is told when there is none", async () => {
+  it("text with the keyboard, and sees when there is none", async () => {
     await fixture.server.create("zebra", "A session about animals", "echo the zebra has stripes");
     const page = await fixture.open("");
     await page.locator(".session-row").first().waitFor();
